@@ -34,18 +34,37 @@ pub struct CauseGroup {
     pub environments: BTreeSet<String>,
 }
 
-/// Findings in the order of their causes, those that break most first, and these causes.
+/// Findings in the order of their causes, those that break most first, and these causes. What repeats one in
+/// the same file comes at the end, so that the first few are of as many causes.
 pub fn ordered(survey: &Survey, findings: Vec<Finding>) -> (Vec<Finding>, Vec<CauseGroup>) {
     let mut causes = groups(survey, &findings);
+    let repeats = repeats(&causes, &findings);
     let mut findings: Vec<Option<Finding>> = findings.into_iter().map(Some).collect();
     let mut sorted = Vec::with_capacity(findings.len());
-    for cause in &mut causes {
-        for at in &mut cause.findings {
+    let mut places = vec![0; findings.len()];
+    for is_repeat in [false, true] {
+        for at in
+            causes.iter().flat_map(|cause| &cause.findings).filter(|at| repeats.contains(*at) == is_repeat)
+        {
+            places[*at] = sorted.len();
             sorted.extend(findings[*at].take());
-            *at = sorted.len() - 1;
         }
     }
+    for at in causes.iter_mut().flat_map(|cause| &mut cause.findings) {
+        *at = places[*at];
+    }
     (sorted, causes)
+}
+
+/// The findings that come after another one of their cause in the same file.
+fn repeats(causes: &[CauseGroup], findings: &[Finding]) -> BTreeSet<usize> {
+    let file = |at: usize| findings[at].diagnostic.primary.as_ref().map(|label| label.span.file.as_ref());
+    let mut found = BTreeSet::new();
+    for cause in causes {
+        let mut files = BTreeSet::new();
+        found.extend(cause.findings.iter().copied().filter(|at| !files.insert(file(*at))));
+    }
+    found
 }
 
 fn groups(survey: &Survey, findings: &[Finding]) -> Vec<CauseGroup> {
@@ -115,26 +134,34 @@ fn deploys_others(finding: &Finding) -> bool {
     title.split_once('/').is_some_and(|(kind, _)| KINDS.contains(&kind))
 }
 
-/// Sorts causes by what they weigh. What a rule finds again and again is lived with: each further cause of
-/// one rule weighs less, so that the first entries are of several kinds.
+/// Sorts causes by what they weigh. What a rule finds again and again is lived with: all its causes weigh
+/// less the more there are, and each further one less again, so that the first entries are of several kinds.
 fn by_weight(groups: Vec<CauseGroup>, findings: &[Finding]) -> Vec<CauseGroup> {
     const LESS_EACH_TIME: i64 = 5;
     const LEAST: i64 = 30;
+    const LESS_EACH_DOUBLING: i64 = 4;
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    groups.iter().for_each(|group| *counts.entry(rule_of(group, findings)).or_default() += 1);
     let weigh = |group: &CauseGroup| {
-        points(&findings[group.findings[0]], group.effect, group.reach, group.titles.len())
+        let lived_with = LESS_EACH_DOUBLING * i64::from(counts[rule_of(group, findings)].ilog2());
+        points(&findings[group.findings[0]], group.effect, group.reach, group.titles.len()) - lived_with
     };
     let mut weighed: Vec<(i64, CauseGroup)> =
         groups.into_iter().map(|group| (weigh(&group), group)).collect();
     weighed.sort_by_key(|(weight, group)| (Reverse(*weight), group.findings[0]));
     let mut times: HashMap<&str, i64> = HashMap::new();
     for (weight, group) in &mut weighed {
-        let rule = findings[group.findings[0]].diagnostic.rule.as_str();
-        let before = times.entry(rule).or_default();
+        let before = times.entry(rule_of(group, findings)).or_default();
         *weight -= (*before * LESS_EACH_TIME).min(LEAST);
         *before += 1;
     }
     weighed.sort_by_key(|(weight, group)| (Reverse(*weight), group.findings[0]));
     weighed.into_iter().map(|(_, group)| group).collect()
+}
+
+/// The rule of a cause.
+fn rule_of<'f>(group: &CauseGroup, findings: &'f [Finding]) -> &'f str {
+    findings[group.findings[0]].diagnostic.rule.as_str()
 }
 
 /// The findings that have one cause: of one rule, and of one line or of the same words but for the names of
@@ -259,6 +286,6 @@ mod tests {
         let (order, causes) = ordered(&survey, all);
         assert_eq!(causes.iter().map(|it| it.findings[0]).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         let rules: Vec<&str> = order.iter().map(|it| it.diagnostic.rule.as_str()).collect();
-        assert_eq!(rules[..2], ["C2-invalid", "C2-removed-api"]);
+        assert_eq!(rules[..2], ["C2-removed-api", "C2-invalid"]);
     }
 }

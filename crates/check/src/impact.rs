@@ -34,7 +34,7 @@ pub enum Effect {
 }
 
 /// Rules whose findings leave things working, though not as somebody meant them.
-const NOT_AS_MEANT: [&str; 24] = [
+const NOT_AS_MEANT: [&str; 25] = [
     "A2-eviction-blocked",
     "B5-defaulted-items",
     "B5-dropped-section",
@@ -51,6 +51,7 @@ const NOT_AS_MEANT: [&str; 24] = [
     "D2-misspelt-values",
     "D2-no-effect",
     "D2-unread-values",
+    "D2-unset-variable",
     "D3-incomplete-registration",
     "D3-left-out",
     "D4-odd-name",

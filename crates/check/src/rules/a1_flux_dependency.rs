@@ -1,10 +1,11 @@
 //! # A Flux object that waits for one that is not there, or for itself
 //!
 //! A Kustomization or HelmRelease of Flux waits until everything in its `dependsOn` is ready. A name that
-//! nothing makes, or a circle, lets it wait for ever, and with it whatever waits for it.
+//! nothing makes, or a circle, lets it wait for ever, and with it whatever waits for it. So does a health
+//! check without `apiVersion`: Flux takes it for one of the workloads of Kubernetes, and finds no other kind.
 //!
 //! People see: `dependency 'flux-system/cert-manager' is not ready`, `unable to get 'flux-system/db'
-//! dependency: kustomizations.kustomize.toolkit.fluxcd.io "db" not found`.
+//! dependency: kustomizations.kustomize.toolkit.fluxcd.io "db" not found`, `no matches for kind "HelmRelease"`.
 //!
 //! ## Bad
 //! ```yaml
@@ -19,7 +20,7 @@
 
 use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, ObjectId};
-use tiphys_value::{FieldPath, ObjectExt};
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
@@ -149,11 +150,40 @@ fn source(context: &Context<'_>, flux: &Flux, object: &Object, once: &mut Once) 
     }
 }
 
-/// Objects whose health a Kustomization waits for, by a name that is nearly one of those that there are.
+/// The kinds that Flux takes a health check without a version for.
+const WORKLOADS: [&str; 5] = ["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
+
+/// A health check that does not say of which version its kind is.
+fn report_unversioned(context: &Context<'_>, object: &Object, at: usize, entry: &Value, once: &mut Once) {
+    let (kind, name) = (text(entry, "kind"), text(entry, "name"));
+    let path = keys(&["spec", "healthChecks"]).index(at).key("kind");
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "{} waits for the health of {kind} {name} without its apiVersion",
+            object.title()
+        ))
+        .at(context.survey.span(object, &path), "no matches for this kind")
+        .because("Flux looks for it among the workloads of Kubernetes; the check fails, and what depends on it waits")
+        .help(format!("write the apiVersion of {kind} beside it"));
+    once.add_by(format!("{kind} without apiVersion"), RULE.finding(context, object, diagnostic));
+}
+
+/// Objects whose health a Kustomization waits for: of a kind that is not there, or by a name that is nearly
+/// one of those that there are.
 fn checked(context: &Context<'_>, object: &Object, once: &mut Once) {
     const OF_KUBERNETES: [&str; 4] = ["", "v1", "apps/v1", "batch/v1"];
+    let is_kustomization = object.key.group == "kustomize.toolkit.fluxcd.io";
+    // Who waits for everything does not look at them.
+    if object.value()["spec"]["wait"] == Value::Bool(true) {
+        return;
+    }
     for (at, entry) in list(&object.value()["spec"], "healthChecks").iter().enumerate() {
         let (kind, name) = (text(entry, "kind"), text(entry, "name"));
+        let is_unversioned = entry["apiVersion"].is_null() && !WORKLOADS.contains(&kind);
+        if is_kustomization && is_unversioned && !kind.is_empty() && !placeholders::is_in(kind) {
+            report_unversioned(context, object, at, entry, once);
+            continue;
+        }
         // Charts and operators make workloads.
         if OF_KUBERNETES.contains(&text(entry, "apiVersion")) || placeholders::is_in(name) {
             continue;

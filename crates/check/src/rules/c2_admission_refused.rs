@@ -5,9 +5,9 @@
 //! different. What breaks such a rule is refused as a whole, and the sync of the Application fails at this
 //! object.
 //!
-//! It knows rules of the Gateway API, Istio, External Secrets, Kyverno and of pools of addresses for MetalLB
-//! and Cilium. Where the repository holds the
-//! definition, its own rules are told by `C2-invalid`.
+//! It knows rules of the Gateway API, Istio, External Secrets, Kyverno, CloudNativePG and of pools of
+//! addresses for MetalLB and Cilium. Where the repository holds the definition, its own rules are told by
+//! `C2-invalid`.
 //!
 //! People see: `HTTPRoute.gateway.networking.k8s.io "web" is invalid: … RequestRedirect filter must not be
 //! used together with backendRefs`, `admission webhook "validation.istio.io" denied the request:

@@ -530,14 +530,23 @@ fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<ApiRefusal> 
     let unknown_ones = fields.filter(|field| !KNOWN.contains(&field.as_str()) && *field != "uid");
     // What another tool calls a kind need not have an object's metadata.
     let is_sent = gvk.group.contains('.');
-    let slips = unknown_ones
-        .filter_map(|field| Some((field, similar_names::nearest_slip(field, KNOWN.into_iter())?)));
-    let fault = |(field, meant): (&String, &str)| ApiRefusal {
-        help: Some(format!("there is a field {meant}")),
-        respelling: Some((field.clone(), meant.to_owned())),
-        ..unknown(gvk, &format!("metadata.{field}"), None)
+    let fault = |field: &String| {
+        let plain = unknown(gvk, &format!("metadata.{field}"), None);
+        let meant = similar_names::nearest_slip(field, KNOWN.into_iter());
+        match meant {
+            Some(meant) => Some(ApiRefusal {
+                help: Some(format!("there is a field {meant}")),
+                respelling: Some((field.clone(), meant.to_owned())),
+                ..plain
+            }),
+            // What was meant for the object's metadata stands one level too deep.
+            None if field == "metadata" => {
+                Some(ApiRefusal { help: Some("move its fields one level up".to_owned()), ..plain })
+            }
+            None => None,
+        }
     };
-    if is_sent { slips.map(fault).collect() } else { Vec::new() }
+    if is_sent { unknown_ones.filter_map(fault).collect() } else { Vec::new() }
 }
 
 fn undecodable(object: &Object, gvk: &GroupVersionKind, error: DecodeError) -> ApiRefusal {

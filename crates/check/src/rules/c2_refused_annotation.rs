@@ -27,10 +27,12 @@ use tiphys_diag::Severity;
 use tiphys_graph::Owner;
 use tiphys_value::{ObjectExt, Value};
 
+use super::unread_chart_values::place_of;
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{
         chart_uses::ChartUse, dedup::Once, field_paths::keys, known_charts, pods::text, unrendered_files,
+        value_steps::Step,
     },
 };
 
@@ -127,7 +129,46 @@ fn snippets(context: &Context<'_>, report: &mut Report) {
             .help("use an annotation for the purpose, or set controller.allowSnippetAnnotations: true");
         once.add(snippet, RULE.finding(context, object, diagnostic).likely());
     }
+    for used in all {
+        for (index, values) in used.values.iter().enumerate() {
+            each_annotation(values, &mut Vec::new(), &mut |snippet: &str, steps: &[Step<'_>]| {
+                let Some(place) = place_of(context, used, index, steps) else { return };
+                let diagnostic = RULE
+                    .diagnostic(format!("{snippet} annotation cannot be used. Snippet directives are disabled by the Ingress administrator: values of {}", used.by))
+                    .at(place, "refused by the controller")
+                    .see(refusing.span.clone(), "without controller.allowSnippetAnnotations")
+                    .because("the controller's webhook refuses the Ingress that the chart makes with it")
+                    .help("use an annotation for the purpose, or set controller.allowSnippetAnnotations: true");
+                once.add(snippet, Finding::new(RULE.incident, diagnostic).object(used.by.clone()).likely());
+            });
+        }
+    }
     once.report(report);
+}
+
+/// Calls back for each snippet among the annotations of an Ingress that is switched on in values and is of no
+/// other class.
+fn each_annotation<'a>(
+    value: &'a Value,
+    steps: &mut Vec<Step<'a>>,
+    found: &mut dyn FnMut(&'a str, &[Step<'a>]),
+) {
+    const MAX_DEPTH: usize = 16;
+    let Some(map) = value.as_object().filter(|_| steps.len() < MAX_DEPTH) else { return };
+    let class =
+        ["className", "ingressClassName", "ingressClass"].iter().find_map(|key| map.get(*key)?.as_str());
+    let is_other = class.is_some_and(|class| !class.contains("nginx"));
+    if is_other || map.get("enabled") == Some(&Value::Bool(false)) {
+        return;
+    }
+    for (key, below) in map {
+        steps.push(Step::Key(key));
+        if SNIPPETS.contains(&key.as_str()) && below.is_string() {
+            found(key, steps);
+        }
+        each_annotation(below, steps, found);
+        steps.pop();
+    }
 }
 
 /// Whether a controller refuses them: by its version, and because nothing says otherwise.

@@ -149,7 +149,7 @@ const OF_EXTERNAL_SECRETS: [&str; 22] = [
 ];
 
 /// Functions with names on top, which are never run.
-fn with_names(mut functions: Functions, names: &[&'static str]) -> Functions {
+pub(super) fn with_names(mut functions: Functions, names: &[&'static str]) -> Functions {
     for name in names {
         functions.insert(Function::variadic(name, &[Type::Any], |_, _| Ok(GoValue::default())));
     }

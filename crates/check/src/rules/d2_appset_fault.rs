@@ -250,7 +250,7 @@ fn is_refused(fault: &str) -> bool {
 
 /// A template whose parameters are written for the other template engine (Argo CD docs, "Go Template",
 /// migration).
-fn other_engine(context: &Context<'_>, set: &Set) -> Option<Finding> {
+pub(super) fn other_engine(context: &Context<'_>, set: &Set) -> Option<Finding> {
     let value = &set.declared.value;
     let is_go = value.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
     let fields = FIELDS.iter().map(|field| [&["spec", "template"], *field].concat());

@@ -2,7 +2,7 @@
 //!
 //! A new Application is most often a copy of its neighbour. Where the copy keeps the neighbour's folder, the
 //! neighbour's objects are deployed twice and its own never; where it keeps the name, one of the two takes
-//! the other's place.
+//! the other's place. Where it keeps both, the file says nothing new.
 //!
 //! People see: `SharedResourceWarning`, an Application whose source changes by itself, a folder that nobody
 //! deploys.
@@ -71,7 +71,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     for of_name in by_name.values() {
         if let [one, other] = of_name[..]
-            && let Some(finding) = other_name(survey, one, other, &by_name)
+            && let Some(finding) =
+                other_name(survey, one, other, &by_name).or_else(|| whole_copy(survey, one, other, &by_path))
         {
             report.add(finding);
         }
@@ -110,9 +111,7 @@ fn other_folder(
     };
     let beside = parent(&copy.path)?;
     let own = format!("{beside}/{}", copy.app.name());
-    let is_free = survey.files.has_folder(&own)
-        && !by_path.contains_key(own.as_str())
-        && survey.apps.iter().all(|app| !app.read.iter().any(|file| is_below(file, &own)));
+    let is_free = is_free(survey, &own, by_path);
     // What several Applications make of one chart is distinguished by their values.
     if one.has_helm || other.has_helm {
         return None;
@@ -170,5 +169,42 @@ fn other_name(
         .see(survey.app_span(original.app, &keys(&["metadata", "name"])), "which is declared here")
         .because("the name is unique in the engine's namespace, so that one of the two overwrites the other")
         .help(format!("call it {own}"));
+    Some(Finding::new(RULE.incident, diagnostic).app(name).likely())
+}
+
+/// Whether a folder is there that no Application reads.
+fn is_free(survey: &Survey, folder: &str, by_path: &BTreeMap<&str, Vec<&Reader<'_>>>) -> bool {
+    survey.files.has_folder(folder)
+        && !by_path.contains_key(folder)
+        && survey.apps.iter().all(|app| !app.read.iter().any(|file| is_below(file, folder)))
+}
+
+/// A file that declares the Application of another file once more, though it is called as a folder that
+/// nobody reads.
+fn whole_copy(
+    survey: &Survey,
+    one: &Reader<'_>,
+    other: &Reader<'_>,
+    by_path: &BTreeMap<&str, Vec<&Reader<'_>>>,
+) -> Option<Finding> {
+    let name = one.app.name();
+    let file = |reader: &'_ Reader<'_>| reader.app.declared.location.file.clone();
+    let stem = |file: &str| base_name(file).split('.').next().unwrap_or_default().to_owned();
+    let stems = (stem(&file(one)), stem(&file(other)));
+    let (copy, own) = match (stems.0 == name, stems.1 == name) {
+        (true, false) => (other, stems.1),
+        (false, true) => (one, stems.0),
+        _ => return None,
+    };
+    let beside = format!("{}/{own}", parent(&one.path)?);
+    let is_beside = parent(&file(one)) == parent(&file(other));
+    if one.path != other.path || !is_beside || !is_free(survey, &beside, by_path) {
+        return None;
+    }
+    let diagnostic: Diagnostic = RULE
+        .diagnostic(format!("this file declares Application {name} once more, and nobody reads {beside}"))
+        .at(survey.app_span(copy.app, &keys(&["metadata", "name"])), "the name of another Application")
+        .because("what lies in the folder that the file is called after is never deployed")
+        .help(format!("call it {own}, and write path: {beside}"));
     Some(Finding::new(RULE.incident, diagnostic).app(name).likely())
 }

@@ -2,11 +2,12 @@
 //!
 //! An AppProject lists the repositories, destinations and kinds that its Applications may use. What is
 //! not listed is refused: nothing of the Application is synced (a repository or destination), or the
-//! operation fails (a kind).
+//! operation fails (a kind, or an object in a namespace that is no destination).
 //!
 //! People see: `InvalidSpecError: application repo … is not permitted in project 'team'`, `application
 //! destination server '…' and namespace '…' do not match any of the allowed destinations in project 'team'`,
-//! `resource :Namespace is not permitted in project team`, `Application referencing project team which does
+//! `resource :Namespace is not permitted in project team`, `namespace kube-system is not permitted in project
+//! 'team'`, `Application referencing project team which does
 //! not exist` (of a project that a change removes, with `--diff`, or of a name that cannot be right).
 //!
 //! ## Bad
@@ -67,6 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !inherits {
             judged.kinds(&mut once);
             judged.kinds_of_charts(context, &mut once);
+            judged.namespaces(context, &mut once);
         }
     }
     once.report(report);
@@ -247,13 +249,22 @@ impl Judged<'_> {
         self.project.spec.source_repos.iter().find(|permitted| repository::normalize(permitted) == wanted)
     }
 
-    fn destination(&self, once: &mut Once) {
+    /// Whether it is not known where an Application goes, or which projects are meant for that.
+    fn has_open_destination(&self) -> bool {
         let destination = &self.app.application.spec.destination;
         let is_open = [&destination.namespace, &destination.server, &destination.name];
         let is_open = is_open.iter().any(|text| placeholders::is_in(text) || text.ends_with(UNTOLD));
         // Which projects are meant for a cluster that only the installation knows is not known either.
-        let is_open = is_open || self.survey.is_symbolic(self.app);
-        if is_open || self.spellings(destination).iter().any(|it| self.project.permits_destination(it)) {
+        is_open || self.survey.is_symbolic(self.app)
+    }
+
+    fn permits(&self, destination: &Destination) -> bool {
+        self.spellings(destination).iter().any(|it| self.project.permits_destination(it))
+    }
+
+    fn destination(&self, once: &mut Once) {
+        let destination = &self.app.application.spec.destination;
+        if self.has_open_destination() || self.permits(destination) {
             return;
         }
         let text = format!(
@@ -333,6 +344,50 @@ impl Judged<'_> {
                 .because("this goes by what the chart brings with its default values: it is out of reach");
             let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name()).likely();
             once.add_by(format!("{} {text}", self.survey.start(self.object)), finding);
+        }
+    }
+
+    /// Objects in other namespaces than the Application's own, which have to be destinations of the project,
+    /// too.
+    fn namespaces(&self, context: &Context<'_>, once: &mut Once) {
+        let own = &self.app.application.spec.destination;
+        if self.has_open_destination() || !self.permits(own) {
+            return;
+        }
+        let is_refused = |namespace: &str| {
+            let there = Destination { namespace: namespace.to_owned(), ..own.clone() };
+            !namespace.is_empty() && !placeholders::is_in(namespace) && !self.permits(&there)
+        };
+        let mut refused: BTreeMap<&str, &Object> = BTreeMap::new();
+        let applied = self.survey.objects_of(self.app.id).filter(|object| !is_ignored(object.value()));
+        for object in applied.filter(|it| is_namespaced(&it.value().gvk()) == Some(true)) {
+            refused.entry(object.key.namespace.as_str()).or_insert(object);
+        }
+        refused.retain(|namespace, _| is_refused(namespace));
+        for (namespace, object) in refused {
+            let text = format!("namespace {namespace} is not permitted");
+            let diagnostic = self
+                .diagnostic(&text, &["spec", "destinations"])
+                .at(self.survey.start(object), format!("{} renders it into {namespace}", self.app.name()));
+            let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name()).object(object.title());
+            once.add_by(format!("{} {text}", self.survey.start(self.object)), finding);
+        }
+        if self.app.is_rendered() {
+            return;
+        }
+        for used in context.chart_uses().iter().filter(|it| it.app == Some(self.app.id)) {
+            let brought = chart_cluster_kinds::namespaces_of(&used.chart, &used.values);
+            for namespace in brought.into_iter().filter(|it| is_refused(it)) {
+                let text = format!("namespace {namespace} is not permitted");
+                let diagnostic = self
+                    .diagnostic(&text, &["spec", "destinations"])
+                    .at(used.span.clone(), format!("chart {} renders objects into {namespace}", used.chart))
+                    .because(
+                        "this goes by what the chart brings with its default values: it is out of reach",
+                    );
+                let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name()).likely();
+                once.add_by(format!("{} {text}", self.survey.start(self.object)), finding);
+            }
         }
     }
 

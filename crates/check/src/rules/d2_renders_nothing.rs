@@ -1,11 +1,15 @@
-//! # An Application that renders nothing
+//! # An Application that renders nothing, or nothing but hooks
 //!
 //! Of a folder without a chart or kustomization the engine takes the manifests that lie in it, and none that
 //! lie deeper unless it is told to (`directory.recurse`). A path that ends one folder too early is no fault
 //! to anybody: the Application is Synced and Healthy, and has no objects. So it is where `directory.include`
 //! fits no file.
 //!
-//! People see: an Application that is green and empty, and, with `prune`, objects that are gone.
+//! Hooks count as nothing, too. They are run by a sync, and are no part of what is compared: an Application
+//! that renders hooks alone is Synced from the start, and automated sync never begins.
+//!
+//! People see: an Application that is green and empty, and, with `prune`, objects that are gone; a Job under a
+//! hook that never ran, until somebody pressed Sync.
 //!
 //! ## Bad
 //! ```yaml
@@ -35,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
     id: "D2-renders-nothing",
     incident: "D2",
     severity: Severity::Warning,
-    title: "an Application that renders nothing",
+    title: "an Application that renders nothing, or nothing but hooks",
     page: page!("d2_renders_nothing.rs"),
     check,
 };
@@ -51,8 +55,33 @@ fn check(context: &Context<'_>, report: &mut Report) {
         {
             empty(context, app, &mut once);
         }
+        hooks_alone(context, app, &mut once);
     }
     once.report(report);
+}
+
+/// An Application that automated sync is to bring in, and that is never out of sync.
+fn hooks_alone(context: &Context<'_>, app: &App, once: &mut Once) {
+    let survey = context.survey;
+    let is_automated = app.application.automated_policy().is_some();
+    let mut objects = survey.objects_of(app.id).peekable();
+    let is_seen = matches!(app.outcome, Outcome::Rendered) && !survey.is_symbolic(app);
+    if !is_automated || !is_seen || app.application.operation.is_some() {
+        return;
+    }
+    let Some(first) = objects.peek().copied() else { return };
+    if objects.any(|object| object.hooks.is_empty()) {
+        return;
+    }
+    let what = format!("Application {} renders nothing but hooks, and is never synced by itself", app.name());
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(survey.start(first), "run by a sync")
+        .see(survey.app_span(app, &field_paths::keys(&["spec", "syncPolicy", "automated"])), "automated sync begins where something is out of sync")
+        .because("hooks are not compared: without anything else the Application is Synced from the start")
+        .help("bring something with it that is compared, such as a ConfigMap")
+        .help("or take the hook annotation away, and let the engine replace the Job (`sync-options: Replace=true,Force=true`)");
+    once.add(&what, Finding::new(RULE.incident, diagnostic).app(app.name()).likely());
 }
 
 fn empty(context: &Context<'_>, app: &App, once: &mut Once) {

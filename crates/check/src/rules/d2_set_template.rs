@@ -5,11 +5,14 @@
 //! functions for dictionaries such as `hasKey`, `get` and `dig` want a map of anything and fail on it, so that
 //! the set yields no Applications; `index` reads both.
 //!
+//! A name without its dot is a function, and the controller has none of that name: it parses no template of
+//! the set.
+//!
 //! Plugins that look up what they are asked for get a list of names. A name that the template reads beside
 //! those, and that is not in the list, has no value.
 //!
-//! People see: `wrong type for value; expected map[string]interface {}; got map[string]string`, or a value
-//! that begins with `map[`.
+//! People see: `wrong type for value; expected map[string]interface {}; got map[string]string`, `function
+//! "cluster_name" not defined`, or a value that begins with `map[`.
 //!
 //! ## Bad
 //! ```yaml
@@ -22,13 +25,18 @@
 //! ## When to suppress
 //! Where a text with all parameters is wanted, or a plugin gives the labels.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use regex::Regex;
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, similar_names};
+use tiphys_gotemplate::{Functions, ParseFault, TemplateSet};
 use tiphys_graph::{Set, survey::declared_span};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
+use super::{c2_template_syntax::with_names, d2_appset_fault::other_engine};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
@@ -75,7 +83,62 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
             });
         }
+        unparsed(context, set).into_iter().for_each(|finding| report.add(finding));
     }
+}
+
+/// Functions beside Sprig's in the templates of a set (Argo CD docs, "Go Template").
+static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| {
+    let own = ["fromYaml", "fromYamlArray", "normalize", "slugify", "toYaml"];
+    Arc::new(with_names(Functions::sprig(), &own))
+});
+
+/// The first text of a set that cannot be parsed, where its parameters are not known: else the fault is told
+/// with what they yield.
+fn unparsed(context: &Context<'_>, set: &Set) -> Option<Finding> {
+    let is_told = set.fault.is_some() && !set.symbolic && !set.unseen;
+    if is_told || other_engine(context, set).is_some() {
+        return None;
+    }
+    let spec = &set.declared.value["spec"];
+    let mut first = None;
+    for field in ["template", "templatePatch"] {
+        let steps = &mut vec![Step::Key("spec"), Step::Key(field)];
+        each_text(&spec[field], steps, &|_| true, &mut |steps, text| {
+            if first.is_none() && text.contains("{{") {
+                let parsed = TemplateSet::new(FUNCTIONS.clone()).parse("", text);
+                first = parsed.err().map(|fault| (path_below(FieldPath::default(), steps), fault, text));
+            }
+        });
+    }
+    let (path, fault, text) = first?;
+    let title = format!("ApplicationSet/{}", set.declared.value.name());
+    let diagnostic = RULE
+        .diagnostic(format!("{title} has a template that does not parse: {fault}"))
+        .at(declared_span(&context.survey.files, &set.declared, &path), "in this text")
+        .because(
+            "the controller parses a template before it fills it in, and the set yields no Applications",
+        );
+    let is_undefined = fault.fault == Some(ParseFault::UndefinedFunction);
+    let meant = bare_words(text).find(|word| is_undefined && is_parameter(spec, word));
+    let diagnostic = match meant {
+        Some(word) => diagnostic.help(format!("write .{word}: a parameter begins with a dot")),
+        None => diagnostic,
+    };
+    Some(Finding::new(RULE.incident, diagnostic).object(title).likely())
+}
+
+/// The words of a text that begin with no dot.
+fn bare_words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')));
+    words.filter(|word| !word.is_empty() && !word.contains('.'))
+}
+
+/// Whether a word is, or nearly is, a parameter that a generator is asked for or a template reads.
+fn is_parameter(spec: &Value, word: &str) -> bool {
+    let read = read_parameters(&spec["template"]);
+    spec["generators"].to_string().contains(&format!("\"{word}\""))
+        || similar_names::nearest_slip(word, read.keys().copied()).is_some()
 }
 
 fn finding(context: &Context<'_>, set: &Set, text: &str, path: &FieldPath) -> Option<Finding> {

@@ -9,7 +9,8 @@
 //! same kind: Applications, Namespaces), it is the only one that is not, and its name does not occur in the
 //! list's file at all: what was put into a comment was left out on purpose. Of a kustomization that an
 //! Application builds it is told, too, where it names all files of its folder but one with a whole object, of
-//! which nothing else speaks.
+//! which nothing else speaks; and of a generator that names numbered files, such as migrations, where the
+//! folder has files with higher numbers.
 //!
 //! ## Bad
 //! ```yaml
@@ -35,7 +36,11 @@ use tiphys_vfs::{base_name, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, pods::list, unused_files},
+    support::{
+        placeholders,
+        pods::{list, text},
+        unused_files,
+    },
 };
 
 /// See the module.
@@ -72,7 +77,66 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_told = |finding: &Finding| told.as_ref().is_some_and(|told| is_of_one_file(told, finding));
         let beside = beside.filter(|finding| !is_told(finding));
         told.into_iter().chain(beside).for_each(|finding| report.add(finding));
+        of_generators(context, file, report);
     }
+}
+
+/// Numbered files of a folder that a generator does not name, though it names all that come before them.
+fn of_generators(context: &Context<'_>, file: &str, report: &mut Report) {
+    let survey = context.survey;
+    let Some(content) = survey.files.value(file) else { return };
+    let folder = parent(file).unwrap_or_default();
+    for generator in list(&content, "configMapGenerator").iter().chain(list(&content, "secretGenerator")) {
+        let entries = list(generator, "files").iter().filter_map(Value::as_str);
+        // An entry may give the key first.
+        let paths = entries.map(|entry| entry.split_once('=').map_or(entry, |(_, path)| path));
+        let named: BTreeSet<String> = paths.filter_map(|path| tiphys_vfs::join(folder, path).ok()).collect();
+        if let Some((first, others)) = following(survey, &named) {
+            let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+            let diagnostic = RULE
+                .diagnostic(format!("{file} lists the numbered files of a folder up to {first}, and not that one{more}"))
+                .at(survey.files.span(&Location::new(file, 1, 0)), "what is not listed here is not in the ConfigMap")
+                .see(survey.files.span(&Location::new(first.clone(), 1, 0)), "this one comes next")
+                .because("a generator takes the files that it names; whatever runs them in their order never sees the others")
+                .help(format!("add {} to the files of {}", base_name(&first), text(generator, "name")));
+            report.add(Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+/// The first file of a series that goes on where what is named ends, and how many come after it.
+fn following(survey: &Survey, named: &BTreeSet<String>) -> Option<(String, usize)> {
+    const FEWEST: usize = 2;
+    let numbered: Vec<(&str, u32, &str)> = named.iter().filter_map(|path| number_of(path)).collect();
+    let (folder, _, ending) = *numbered.first()?;
+    let last = numbered.iter().map(|(_, number, _)| *number).max()?;
+    let is_one_series = numbered.iter().all(|(of, _, with)| *of == folder && *with == ending);
+    if numbered.len() < FEWEST || !is_one_series {
+        return None;
+    }
+    let entries = survey.files.tree().read_dir(folder).unwrap_or_default();
+    let all: Vec<String> =
+        entries.iter().filter_map(|entry| tiphys_vfs::join(folder, &entry.name).ok()).collect();
+    let series: Vec<(u32, &String)> = all
+        .iter()
+        .filter_map(|path| number_of(path).filter(|it| it.2 == ending).map(|it| (it.1, path)))
+        .collect();
+    // Who leaves one out on the way has a reason.
+    let is_whole = series.iter().all(|(number, path)| *number > last || named.contains(*path));
+    let mut next: Vec<&(u32, &String)> = series.iter().filter(|(number, _)| *number > last).collect();
+    next.sort();
+    let first = next.first().filter(|(number, _)| is_whole && *number == last + 1)?;
+    Some((first.1.clone(), next.len() - 1))
+}
+
+/// The folder of a file, the number that its name begins with, and its ending.
+fn number_of(path: &str) -> Option<(&str, u32, &str)> {
+    const FEWEST_DIGITS: usize = 2;
+    let name = base_name(path);
+    let (stem, ending) = name.rsplit_once('.')?;
+    let digits = stem.find(|c: char| !c.is_ascii_digit())?;
+    let number = stem.get(..digits).filter(|it| it.len() >= FEWEST_DIGITS)?.parse().ok()?;
+    Some((parent(path)?, number, ending))
 }
 
 fn is_of_one_file(one: &Finding, other: &Finding) -> bool {

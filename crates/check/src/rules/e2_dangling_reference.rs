@@ -5,8 +5,9 @@
 //! custom resource, is most often a slip, a wrong namespace, or an object that was renamed.
 //!
 //! Secrets are often made by hand; one is told only if its name is nearly that of another one, if it exists
-//! in another namespace, if the repository makes it for the same workload of another environment, or if all
-//! others that the cluster's pods need are made in the repository.
+//! in another namespace, if the repository makes it for the same workload of another environment, if all
+//! others that the cluster's pods need are made in the repository, or if it is the only one that its
+//! Application lacks, and the only one that its Application makes is asked for by nothing.
 //!
 //! People see: `CreateContainerConfigError: configmap "settings" not found`, `MountVolume.SetUp failed …
 //! configmap "settings" not found`, `error looking up service account shop/web`, `persistentvolumeclaim
@@ -37,7 +38,7 @@ use crate::{
     support::{
         cluster::Cluster,
         dedup::Once,
-        made_secrets::COPIERS,
+        made_secrets::{COPIERS, made_secret},
         placeholders,
         pod_references::{Reference, of_pod},
         pods::{Pod, list, text},
@@ -87,7 +88,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     let is_own = matches!(hint, Hint::Similar(it) if it.owner == pod.object.owner);
                     !is_hidden
                         || is_own
-                        || matches!(hint, Hint::Exception(_))
+                        || matches!(hint, Hint::Exception(_) | Hint::Unclaimed(_))
                         || matches!(hint, Hint::Elsewhere(_) | Hint::NotListed(_) | Hint::Alone(_))
                             && !is_named_after_hidden(context, cluster, &reference)
                 };
@@ -126,6 +127,8 @@ enum Hint<'a> {
     OfSibling(&'a Object),
     /// It is a Secret, and the repository makes so many others that pods need.
     Alone(usize),
+    /// It is a Secret, and this makes one beside it that nothing asks for.
+    Unclaimed(&'a Object),
     /// All others of its kind that the pod names, so many, come with the pod.
     Exception(usize),
     /// Nothing.
@@ -190,6 +193,10 @@ fn missing<'a>(
     if let Some(other) = made_for_sibling(context, cluster, pod, reference) {
         return (!is_copied(other) && !is_scripted(context, name)).then_some(Hint::OfSibling(other));
     }
+    if let Some(other) = unclaimed(cluster, pod, reference) {
+        let may_be_made = is_scripted(context, name) || is_spoken_of(context, name);
+        return (!may_be_made).then_some(Hint::Unclaimed(other));
+    }
     if reference.kind == "Secret" && counted.tells() && !cluster.has_operated_pods(namespace) {
         let may_be_made =
             is_scripted(context, name) || is_spoken_of(context, name) || makes_secrets(cluster, pod);
@@ -199,6 +206,58 @@ fn missing<'a>(
     let is_doubtful =
         reference.kind == "Secret" || cluster.has_operated_pods(namespace) || is_scripted(context, name);
     (!is_doubtful).then_some(Hint::None)
+}
+
+/// The one object of a pod's Application that makes a Secret which nothing asks for, where this is the one
+/// Secret that its pods lack.
+fn unclaimed<'a>(cluster: &Cluster<'a>, pod: &Pod<'_>, reference: &Reference<'_>) -> Option<&'a Object> {
+    if reference.kind != "Secret" {
+        return None;
+    }
+    let (owner, namespace) = (pod.object.owner, pod.object.key.namespace.as_str());
+    let is_beside = |it: &&'a Object| it.owner == owner && it.key.namespace == namespace;
+    let beside: Vec<&Object> = cluster.objects.iter().copied().filter(is_beside).collect();
+    let is_asked_for = |maker: &Object, name: &str| {
+        let others = cluster.objects.iter().filter(|it| it.key.namespace == namespace);
+        others
+            .filter(|it| it.id != maker.id && it.key.name != name)
+            .any(|it| it.value().to_string().contains(name))
+    };
+    let makers = beside.into_iter().filter_map(|it| Some((it, made_secret(it.value())?)));
+    let mut unasked = makers.filter(|(maker, name)| !placeholders::is_in(name) && !is_asked_for(maker, name));
+    let (only, _) = unasked
+        .next()
+        .filter(|_| unasked.next().is_none())
+        .filter(|(_, name)| have_common_word(name, reference.name))?;
+    let own = cluster.pods.iter().filter(|it| it.object.owner == owner);
+    let is_lacking = |it: &Reference<'_>| {
+        it.kind == "Secret" && it.name != reference.name && cluster.find(&it.key(namespace)).is_none()
+    };
+    let lacks_others =
+        own.flat_map(of_pod).any(|it| is_lacking(&it) && !cluster.may_be_made(namespace, it.name));
+    (!lacks_others).then_some(only)
+}
+
+/// Whether two names of Secrets have a word in common that says whose they are.
+fn have_common_word(one: &str, other: &str) -> bool {
+    const SHORTEST: usize = 4;
+    const OF_ANY: [&str; 10] = [
+        "auth",
+        "config",
+        "credential",
+        "credentials",
+        "keys",
+        "password",
+        "secret",
+        "secrets",
+        "token",
+        "tokens",
+    ];
+    let words = |name: &str| -> BTreeSet<String> {
+        let words = name.split(['-', '_', '.']).filter(|it| it.len() >= SHORTEST && !OF_ANY.contains(it));
+        words.map(str::to_owned).collect()
+    };
+    !words(one).is_disjoint(&words(other))
 }
 
 /// Whether a role that comes with a pod lets somebody make Secrets: a program may make its own.
@@ -309,7 +368,7 @@ fn folder(object: &Object) -> &str {
 }
 
 /// Whether annotations ask a controller to copy an object into other namespaces.
-fn is_copied(object: &Object) -> bool {
+pub(super) fn is_copied(object: &Object) -> bool {
     let metadata = &object.value()["metadata"];
     let maps = ["annotations", "labels"].into_iter().filter_map(|field| metadata[field].as_object());
     maps.flat_map(|map| map.keys()).any(|key| {
@@ -363,6 +422,9 @@ fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint
             .help("make it for this environment, too, or mark the reference as optional"),
         Hint::Alone(made) => diagnostic
             .help(format!("make it as the {made} other Secrets that pods need, or name one of those")),
+        Hint::Unclaimed(other) => diagnostic
+            .see(context.survey.start(other), "this makes one that nothing asks for")
+            .help("name that one, or let it be made under this name"),
         Hint::NotListed(other) => diagnostic
             .see(context.survey.start(other), "it is here, and nothing renders this file")
             .help("name the file among the resources"),

@@ -3,7 +3,8 @@
 //! A pod names the Secrets, ConfigMaps, claims and service accounts that it needs, an Ingress or route its
 //! Service and its Gateway. Where no object of the repository has the name, and one of the same namespace has
 //! nearly the same, one of the two is misspelt; so it is where a generator of the kustomization makes one
-//! that nothing names. This is told of what no Application reaches, such as the manifests of Flux; of
+//! that nothing names, or where the only one of this very name says that it is of another namespace. This is
+//! told of what no Application reaches, such as the manifests of Flux; of
 //! Applications `E2-dangling-reference`, `F4-no-backend` and `F4-route-refused` tell more.
 //!
 //! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`,
@@ -26,6 +27,7 @@ use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, Owner};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
+use super::e2_dangling_reference::is_copied;
 use crate::{
     Context, Report, Rule,
     support::{
@@ -71,6 +73,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         for named in names(object) {
             let others = known.get(named.kind).map(Vec::as_slice).unwrap_or_default();
+            if let Some(other) = only_elsewhere(context, object, &named, others) {
+                add_elsewhere(context, object, &named, other, &mut once);
+                continue;
+            }
             let meant =
                 nearest_object(object, &named, others).or_else(|| unused(context, object, &named, others));
             if let Some(meant) = meant
@@ -85,7 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// The names in an object.
 fn names(object: &Object) -> Vec<Named<'_>> {
-    if let Some(pod) = pods::pod_of(object) {
+    if let Some(pod) = pods::pod_of(object).or_else(|| pods::knative_pod_of(object)) {
         let all = pod_references::of_pod(&pod).into_iter();
         return all
             .map(|it| Named {
@@ -149,8 +155,6 @@ fn nearest_object<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object])
     {
         return None;
     }
-    let folder =
-        |of: &Object| of.rendered.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let is_beside = |it: &&&Object| match (stated_namespace(it), named.namespace) {
         (Some(own), Some(wanted)) => own == wanted,
         _ => it.owner == object.owner || folder(it) == folder(object),
@@ -161,6 +165,33 @@ fn nearest_object<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object])
         return None;
     }
     beside.into_iter().find(|it| it.key.name == nearest)
+}
+
+/// The object of a name beside the one that names it, if it is the only one and says that it is of another
+/// namespace.
+fn only_elsewhere<'a>(
+    context: &Context<'_>,
+    object: &Object,
+    named: &Named<'_>,
+    others: &[&'a Object],
+) -> Option<&'a Object> {
+    let wanted = named.namespace.filter(|it| !placeholders::is_in(it))?;
+    let is_of_pods =
+        matches!(named.kind, "ConfigMap" | "PersistentVolumeClaim" | "Secret" | "ServiceAccount");
+    let same: Vec<&Object> = others.iter().filter(|it| it.key.name == named.name).copied().collect();
+    let [other] = same.as_slice() else { return None };
+    let own = stated_namespace(other).filter(|it| *it != wanted && !placeholders::is_in(it))?;
+    let is_beside = matches!(other.owner, Owner::Unit(_)) && folder(other) == folder(object);
+    // Something else of the name, such as what makes a Secret, may be the one that is meant.
+    let may_be_meant = |it: &&Object| {
+        it.key.name == named.name && it.id != other.id && stated_namespace(it).is_none_or(|it| it != own)
+    };
+    let is_open = context.survey.objects.iter().filter(|it| it.id != object.id).any(|it| may_be_meant(&it));
+    (is_of_pods && is_beside && !is_open && !is_copied(other)).then_some(*other)
+}
+
+fn folder(object: &Object) -> &str {
+    object.rendered.location.file.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// What the kustomization of an object generates of the kind and nothing in it names, if that is one thing: a
@@ -175,8 +206,6 @@ fn unused<'a>(
     if !matches!(named.kind, "ConfigMap" | "Secret") || others.iter().any(|it| is_open(&it)) {
         return None;
     }
-    let folder =
-        |of: &Object| of.rendered.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let is_generated = |it: &&&Object| {
         let file = it.rendered.location.file.as_ref();
         let is_of_generator = file.rsplit('/').next().is_some_and(|base| base.starts_with("kustomization."));
@@ -230,4 +259,20 @@ fn add(context: &Context<'_>, object: &Object, named: &Named<'_>, meant: &Object
     let misnamed = Misnamed { kind: named.kind, name: named.name, path: &named.path, meant };
     let why = "what names it waits for it, or leads nowhere";
     once.add(named.name, misnamed.finding(&RULE, context, object, "nothing makes", why));
+}
+
+fn add_elsewhere(context: &Context<'_>, object: &Object, named: &Named<'_>, other: &Object, once: &mut Once) {
+    let (wanted, own) = (named.namespace.unwrap_or_default(), other.key.namespace.as_str());
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "{} names {}/{} in {wanted}, and there is only one in {own}",
+            object.title(),
+            named.kind,
+            named.name
+        ))
+        .at(context.survey.span(object, &named.path), format!("looked for in {wanted}"))
+        .see(context.survey.start(other), format!("this one is in {own}"))
+        .because("a pod takes Secrets, ConfigMaps, claims and accounts from its own namespace alone")
+        .help(format!("put it into {wanted}"));
+    once.add(named.name, RULE.finding(context, object, diagnostic).likely());
 }

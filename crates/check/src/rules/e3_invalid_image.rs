@@ -64,7 +64,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in &context.survey.objects {
         let is_part = unrendered_files::is_from_unused_chart(context.survey, object)
             || unrendered_files::may_be_a_patch(context.survey, object);
-        let Some(pod) = pods::pod_of(object).filter(|_| !is_part) else { continue };
+        let pod = pods::pod_of(object).or_else(|| pods::knative_pod_of(object));
+        let Some(pod) = pod.filter(|_| !is_part) else { continue };
         for container in pod.containers() {
             let image = container.image();
             if has_empty_digest(image) {

@@ -4,7 +4,8 @@
 //! `shop-rw`, `shop-ro` and `shop-r` of the Cluster `shop`, the MariaDB operator `db-primary` only where
 //! there are replicas, Strimzi `events-kafka-bootstrap`. So does the chart app-template: the only Service of
 //! a release has the release's name, and no ending. The rule speaks where the resources of the namespace are
-//! in the repository, and none of them makes the Service.
+//! in the repository, and none of them makes the Service; and where an address is of a namespace that nothing
+//! in the repository has, while all others look for the Service in one that there is.
 //!
 //! People see: `could not translate host name "shop-db-rw.data.svc.cluster.local" to address: Name or service
 //! not known`, `UnknownHostException`.
@@ -31,7 +32,7 @@ use std::{
 
 use regex::{Captures, Regex};
 use tiphys_diag::{Severity, similar_names};
-use tiphys_graph::{Object, Survey};
+use tiphys_graph::{App, Object, Survey};
 use tiphys_value::{FieldPath, ObjectExt};
 
 use crate::{
@@ -133,7 +134,83 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(&name, finding);
         }
     }
+    other_namespaces(context, survey, &mut once);
     once.report(report);
+}
+
+/// An address in the text of an object.
+struct Mention<'a> {
+    object: &'a Object,
+    path: FieldPath,
+}
+
+/// The one address of a Service that is of another namespace than in all other texts, and of one that nothing
+/// in the repository has.
+fn other_namespaces(context: &Context<'_>, survey: &Survey, once: &mut Once) {
+    const ENOUGH: usize = 2;
+    let mut named: BTreeMap<String, BTreeMap<String, Vec<Mention<'_>>>> = BTreeMap::new();
+    for object in &survey.objects {
+        if object.key.kind == "Certificate"
+            || unused_files::is_in_unused_folder(&object.rendered.location.file)
+        {
+            continue;
+        }
+        each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
+            for host in hosts(text) {
+                let (Some(name), Some(namespace)) = (host.get(1), host.get(2)) else { continue };
+                let by_namespace = named.entry(name.as_str().to_owned()).or_default();
+                let mention = Mention { object, path: path_below(FieldPath::default(), steps) };
+                by_namespace.entry(namespace.as_str().to_owned()).or_default().push(mention);
+            }
+        });
+    }
+    for (name, by_namespace) in &named {
+        let [(one, first), (other, second)] = by_namespace.iter().collect::<Vec<_>>()[..] else { continue };
+        let (odd, mentions, usual, others) =
+            match (has_namespace(context, survey, one), has_namespace(context, survey, other)) {
+                (false, true) => (one, first, other, second),
+                (true, false) => (other, second, one, first),
+                _ => continue,
+            };
+        let [mention] = mentions.as_slice() else { continue };
+        if others.len() < ENOUGH {
+            continue;
+        }
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "{} names Service/{name} in {odd}, a namespace that nothing has",
+                mention.object.title()
+            ))
+            .at(survey.span(mention.object, &mention.path), "in this text")
+            .see(survey.span(others[0].object, &others[0].path), format!("here it is in {usual}"))
+            .because(format!(
+                "all {} others look for it in {usual}, and the name of this one is not known",
+                others.len()
+            ))
+            .help(format!("perhaps {name}.{usual} is meant"));
+        let mut finding = Finding::new(RULE.incident, diagnostic).object(mention.object.title()).likely();
+        finding.app = survey.app_of(mention.object).map(|app| app.name().to_owned());
+        once.add(name, finding.with_spelling(format!("{name}.{odd}"), format!("{name}.{usual}")));
+    }
+}
+
+/// Whether the repository has a namespace, or speaks of it as one.
+fn has_namespace(context: &Context<'_>, survey: &Survey, namespace: &str) -> bool {
+    const KEYS: [&str; 4] = ["name:", "namespace:", "targetNamespace:", "storageNamespace:"];
+    let says = |line: &str| {
+        let line = line.trim().trim_start_matches("- ");
+        let value = KEYS.iter().find_map(|key| line.strip_prefix(key)).unwrap_or_default().trim();
+        let value =
+            value.split_once(' ').filter(|(mark, _)| mark.starts_with('&')).map_or(value, |(_, value)| value);
+        value.trim_matches(['"', '\'']) == namespace
+    };
+    let is_of_app = |app: &App| app.application.spec.destination.namespace == namespace;
+    let is_in_or_is = |it: &Object| {
+        it.key.namespace == namespace || (it.key.kind == "Namespace" && it.key.name == namespace)
+    };
+    survey.objects.iter().any(is_in_or_is)
+        || survey.apps.iter().any(is_of_app)
+        || context.survey.files.any_text(|text| text.contains(namespace) && text.lines().any(says))
 }
 
 /// The names of Services with their namespaces, but for those in remarks.

@@ -2,7 +2,8 @@
 //!
 //! A step begins in its `working-directory`, an image is built from a Dockerfile, a language is set up in the
 //! version that a file names. A path that the repository does not have, and that nothing makes on the way,
-//! ends the job.
+//! ends the job. So does a folder that is given to an action or a workflow of the repository itself, whose
+//! commands run in it.
 //!
 //! People see: `An error occurred trying to start process '/usr/bin/bash' with working directory '…'. No such
 //! file or directory`, `failed to read dockerfile: open Dockerfile: no such file or directory`, `unable to
@@ -35,7 +36,10 @@ use tiphys_graph::{
 use tiphys_vfs::{base_name, parent};
 use tiphys_yaml::Node;
 
-use crate::{Context, Finding, Report, Rule, support::unused_files};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{unused_files, workflow::folder_inputs},
+};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -57,14 +61,65 @@ struct Needed<'n> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
-    for pipeline in context.survey.tools().pipelines.iter().filter(|it| it.format == Format::Workflow) {
+    let all = &context.survey.tools().pipelines;
+    for pipeline in all.iter().filter(|it| it.format == Format::Workflow) {
         for root in pipeline.roots().iter().filter(|root| !is_called(root)) {
             for (_, job) in root.get("jobs").and_then(Node::pairs).unwrap_or_default() {
                 let folder = default_folder(job).or_else(|| default_folder(root));
-                of_job(files, pipeline, job, folder).into_iter().for_each(|finding| report.add(finding));
+                of_job(files, all, pipeline, job, folder)
+                    .into_iter()
+                    .chain(of_call(files, all, pipeline, job))
+                    .for_each(|finding| report.add(finding));
             }
         }
     }
+}
+
+/// The folders that a job gives to a workflow of this repository, whose commands run in them.
+fn of_call(files: &Files, all: &[Pipeline], pipeline: &Pipeline, job: &Node) -> Vec<Finding> {
+    let called = job.get("uses").and_then(Node::as_str).and_then(|uses| uses.strip_prefix("./"));
+    let (Some(called), Some(given)) = (called, job.get("with")) else { return Vec::new() };
+    let roots = all.iter().filter(|it| *it.file == *called).flat_map(|it| it.roots());
+    let mut found = Vec::new();
+    for root in roots {
+        for (_, job) in root.get("jobs").and_then(Node::pairs).unwrap_or_default() {
+            let steps = pipelines::steps(job);
+            let Some(start) = own_tree(&steps) else { continue };
+            for (input, at) in folder_inputs::of_job(root, job) {
+                let Some(node) = given.get(input).filter(|_| at > start) else { continue };
+                let Some(path) = node.as_str().and_then(plain) else { continue };
+                if !is_there(files, &path) && !may_be_made(files, &steps[..at], &path) {
+                    let needed = Needed { message: no_folder(&path), path, node };
+                    found.push(path_finding(files, pipeline, &needed));
+                }
+            }
+        }
+    }
+    found.truncate(1);
+    found
+}
+
+/// The step that fetches this repository as it is, if no other brings another tree.
+fn own_tree(steps: &[&Node]) -> Option<usize> {
+    let start = steps.iter().position(|step| uses(step).starts_with("actions/checkout@"))?;
+    // Another repository, or a part of this one, or one in another folder.
+    let is_other = |step: &&Node| {
+        uses(step).starts_with("actions/checkout@")
+            && step.get("with").is_some_and(|with| {
+                ["repository", "path", "ref", "sparse-checkout"].iter().any(|key| with.get(key).is_some())
+            })
+    };
+    (!steps.iter().any(is_other)).then_some(start)
+}
+
+fn uses(step: &Node) -> &str {
+    step.get("uses").and_then(Node::as_str).unwrap_or_default()
+}
+
+fn no_folder(path: &str) -> String {
+    format!(
+        "An error occurred trying to start process with working directory '{path}'. No such file or directory"
+    )
 }
 
 /// Whether other repositories may call a workflow, and it works in their trees.
@@ -78,25 +133,18 @@ fn default_folder(owner: &Node) -> Option<&Node> {
     owner.get("defaults")?.get("run")?.get("working-directory")
 }
 
-fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>) -> Vec<Finding> {
+fn of_job(
+    files: &Files,
+    all: &[Pipeline],
+    pipeline: &Pipeline,
+    job: &Node,
+    folder: Option<&Node>,
+) -> Vec<Finding> {
     let steps = pipelines::steps(job);
-    let uses = |step: &Node| step.get("uses").and_then(Node::as_str).unwrap_or_default().to_owned();
-    let Some(start) = steps.iter().position(|step| uses(step).starts_with("actions/checkout@")) else {
-        return Vec::new();
-    };
-    // Another repository, or a part of this one, or one in another folder.
-    let is_other = |step: &&Node| {
-        uses(step).starts_with("actions/checkout@")
-            && step.get("with").is_some_and(|with| {
-                ["repository", "path", "ref", "sparse-checkout"].iter().any(|key| with.get(key).is_some())
-            })
-    };
-    if steps.iter().any(is_other) {
-        return Vec::new();
-    }
+    let Some(start) = own_tree(&steps) else { return Vec::new() };
     let mut found: Vec<Finding> = Vec::new();
     for (at, step) in steps.iter().enumerate().skip(start) {
-        for needed in of_step(step, folder) {
+        for needed in of_step(step, folder).into_iter().chain(of_action(all, step)) {
             let before = &steps[..at];
             if is_there(files, &needed.path) || may_be_made(files, before, &needed.path) {
                 continue;
@@ -112,6 +160,22 @@ fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>)
     found
 }
 
+/// The folders that a step gives to an action of this repository, whose commands run in them.
+fn of_action<'n>(all: &[Pipeline], step: &'n Node) -> Vec<Needed<'n>> {
+    let Some(action) = uses(step).strip_prefix("./").map(|path| path.trim_end_matches('/')) else {
+        return Vec::new();
+    };
+    let is_it = |it: &&Pipeline| it.format == Format::Action && parent(&it.file) == Some(action);
+    let inputs = all.iter().filter(is_it).flat_map(|it| it.roots()).flat_map(folder_inputs::of_action);
+    let given = inputs.filter_map(|input| step.get("with")?.get(input));
+    given
+        .filter_map(|node| {
+            let path = node.as_str().and_then(plain)?;
+            Some(Needed { message: no_folder(&path), path, node })
+        })
+        .collect()
+}
+
 /// The paths that a step needs.
 fn of_step<'n>(step: &'n Node, folder: Option<&'n Node>) -> Vec<Needed<'n>> {
     let mut found = Vec::new();
@@ -123,12 +187,7 @@ fn of_step<'n>(step: &'n Node, folder: Option<&'n Node>) -> Vec<Needed<'n>> {
     if step.get("run").is_some()
         && let Some(node) = step.get("working-directory").or(folder)
     {
-        let path = node.as_str().and_then(plain);
-        add(node, path, &|path| {
-            format!(
-                "An error occurred trying to start process with working directory '{path}'. No such file or directory"
-            )
-        });
+        add(node, node.as_str().and_then(plain), &no_folder);
     }
     if let Some(node) = step.get("run")
         && let Some(at) = working_folder(step, folder)
@@ -272,11 +331,12 @@ fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
     let top = path.split('/').next().unwrap_or(path);
     let is_module = files.text(".gitmodules").is_some_and(|text| text.contains(top));
     // Artifacts and caches of other jobs, and programs that are not seen, may make any folder.
-    const BRING: [&str; 5] = ["download-artifact", "cache", "clone", "checkout-", "./"];
+    const BRING: [&str; 4] = ["download-artifact", "cache", "clone", "checkout-"];
     let brings = |step: &&Node| {
-        let uses = step.get("uses").and_then(Node::as_str).unwrap_or_default();
+        let uses = uses(step);
         let run = step.get("run").and_then(Node::as_str).unwrap_or_default();
         BRING.iter().any(|mark| uses.contains(mark))
+            || uses.strip_prefix("./").is_some_and(|action| may_action_make(files, action, path))
             || run.contains(base_name(path))
             || run.contains(top) && !is_there(files, top)
             || run.contains("git ")
@@ -291,6 +351,14 @@ fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
     let is_made = path.split('/').any(|step| MADE.contains(&step))
         && before.iter().any(|step| step.get("run").is_some() || !is_of_setup(step));
     is_module || is_made || unused_files::is_ignored(files, path) || before.iter().any(brings)
+}
+
+/// Whether an action of this repository may make a path: it fetches something, or speaks of it.
+fn may_action_make(files: &Files, action: &str, path: &str) -> bool {
+    const FETCH: [&str; 5] = ["git ", "clone", "download", "checkout", "cache"];
+    let texts = ["action.yml", "action.yaml"].map(|file| files.text(&inside(action, file)));
+    let Some(text) = texts.into_iter().flatten().next() else { return true };
+    FETCH.iter().any(|mark| text.contains(mark)) || text.contains(base_name(path))
 }
 
 /// Whether a step only fetches the tree or sets up a language.

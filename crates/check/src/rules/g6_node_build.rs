@@ -2,12 +2,14 @@
 //!
 //! `npm ci` refuses to run without `package-lock.json`. TypeScript knows `import.meta.env` only where the
 //! types of Vite are referred to, usually from `vite-env.d.ts`. ESLint from version 9 on reads
-//! `eslint.config.js` and no longer `.eslintrc`. `tsc -p FILE` needs the file. Each of them ends the image
-//! build or the pipeline.
+//! `eslint.config.js` and no longer `.eslintrc`. `tsc -p FILE` needs the file. The action that sets up pnpm
+//! wants its version from one place, `packageManager` or its own input. Each of them ends the image build or
+//! the pipeline.
 //!
 //! People see: `npm ci can only install with an existing package-lock.json`, `Property 'env' does not exist
 //! on type 'ImportMeta'`, `ESLint couldn't find an eslint.config.(js|mjs|cjs) file`, `error TS5058: The
-//! specified path does not exist: 'tsconfig.build.json'`.
+//! specified path does not exist: 'tsconfig.build.json'`, `Error: Multiple versions of pnpm specified`, `Error:
+//! No pnpm version is specified`.
 //!
 //! ## Bad
 //! A `Dockerfile` with `RUN npm ci` in a folder with `package.json` and no `package-lock.json`.
@@ -25,9 +27,12 @@ use tiphys_graph::{
     tools::{
         docker,
         node::{self, Package, inside, upwards},
-        parse_shell,
+        node_span, parse_shell,
+        pipelines::{self, Format, Pipeline},
     },
 };
+use tiphys_value::{ObjectExt, Value};
+use tiphys_yaml::Node;
 
 use crate::{Context, Finding, Report, Rule, support::unused_files};
 
@@ -62,6 +67,52 @@ fn check(context: &Context<'_>, report: &mut Report) {
         add(vite_types(files, package));
         add(project(files, package));
     }
+    for pipeline in context.survey.tools().pipelines.iter().filter(|it| it.format == Format::Workflow) {
+        let jobs = pipeline.roots().iter().filter_map(|root| root.get("jobs")?.pairs()).flatten();
+        for step in jobs.flat_map(|(_, job)| pipelines::steps(job)) {
+            add(pnpm_version(files, pipeline, step));
+        }
+    }
+}
+
+/// A step that sets up pnpm in a version that `package.json` says otherwise, or in none at all.
+fn pnpm_version(files: &Files, pipeline: &Pipeline, step: &Node) -> Option<Diagnostic> {
+    // Since this version the action compares the two.
+    const COMPARES_SINCE: u32 = 4;
+    let uses = step.get("uses")?;
+    let release = uses.as_str()?.strip_prefix("pnpm/action-setup@v")?;
+    let release: u32 = release.split('.').next()?.parse().ok()?;
+    let given = step.get("with").and_then(|with| with.get("version"));
+    if step.get("with").is_some_and(|with| with.get("package_json_file").is_some()) {
+        return None;
+    }
+    let package = files.value("package.json")?;
+    let declared = package.get("packageManager").and_then(Value::as_str);
+    let at = |node: &Node| node_span(files, &pipeline.file, node);
+    let Some(given) = given else {
+        let is_missing = declared.is_none() && package.at(&["devEngines", "packageManager"]).is_none();
+        return is_missing.then(|| {
+            RULE.diagnostic("Error: No pnpm version is specified")
+                .at(at(uses), "which version?")
+                .because(
+                    "the action takes the version from its own input or from packageManager in package.json",
+                )
+                .help("write `packageManager: pnpm@…` into package.json, or `version` below `with`")
+        });
+    };
+    let (version, declared) = (given.as_str()?, declared?.strip_prefix("pnpm@")?);
+    let declared = declared.split('+').next().unwrap_or(declared);
+    if release < COMPARES_SINCE || version == declared || version.contains("${{") {
+        return None;
+    }
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "Error: Multiple versions of pnpm specified: version {version} in the step, pnpm@{declared} in package.json"
+        ))
+        .at(at(given), "another version than in package.json")
+        .because("the action refuses to choose between the two, and the job ends")
+        .help("leave `version` out: the action reads packageManager");
+    Some(diagnostic)
 }
 
 /// The places that run `npm ci`, with the folder of the package that they mean.

@@ -61,6 +61,7 @@ mod c2_release_name;
 mod c2_removed_api;
 mod c2_route_rule;
 mod c2_schedule;
+mod c2_shared_address;
 mod c2_store_namespace;
 mod c2_template_key;
 mod c2_template_syntax;
@@ -184,6 +185,7 @@ mod f3_node_port;
 mod f3_security_group_ports;
 mod f4_cross_namespace;
 mod f4_endpoints;
+mod f4_feature_off;
 mod f4_no_backend;
 mod f4_no_middleware;
 mod f4_operated_host;
@@ -219,6 +221,7 @@ mod g4_security_group_cycle;
 mod g4_terraform_names;
 mod g4_terraform_refused;
 mod g4_terraform_syntax;
+mod g4_terraform_values;
 mod g5_drifting_ids;
 mod g5_drifting_lists;
 mod g6_go_version;
@@ -293,6 +296,7 @@ pub const ALL: &[&Rule] = &[
     &c2_removed_api::RULE,
     &c2_route_rule::RULE,
     &c2_schedule::RULE,
+    &c2_shared_address::RULE,
     &c2_store_namespace::RULE,
     &c2_template_key::RULE,
     &c2_template_syntax::RULE,
@@ -416,6 +420,7 @@ pub const ALL: &[&Rule] = &[
     &f3_security_group_ports::RULE,
     &f4_cross_namespace::RULE,
     &f4_endpoints::RULE,
+    &f4_feature_off::RULE,
     &f4_no_backend::RULE,
     &f4_no_middleware::RULE,
     &f4_operated_host::RULE,
@@ -451,6 +456,7 @@ pub const ALL: &[&Rule] = &[
     &g4_terraform_names::RULE,
     &g4_terraform_refused::RULE,
     &g4_terraform_syntax::RULE,
+    &g4_terraform_values::RULE,
     &g5_drifting_ids::RULE,
     &g5_drifting_lists::RULE,
     &g6_go_version::RULE,
@@ -468,8 +474,11 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &b5_two_autoscalers::RULE,
     &c2_label_policy::RULE,
     &c2_limit_range::RULE,
+    &c2_node_port::RULE,
     &c2_pod_security::RULE,
     &c2_quota::RULE,
+    &c2_refused_annotation::RULE,
+    &c2_shared_address::RULE,
     &c3_no_backend::RULE,
     &c5_no_definition::RULE,
     &d2_flux_build::RULE,
@@ -478,12 +487,14 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &e2_dangling_reference::RULE,
     &e2_missing_key::RULE,
     &e2_no_certificate::RULE,
+    &e2_no_driver::RULE,
     &e2_no_node::RULE,
     &e2_no_pull_secret::RULE,
     &e2_no_request::RULE,
     &e2_no_resource::RULE,
     &e2_unknown_class::RULE,
     &e6_root_refused::RULE,
+    &e6_unexpanded_variable::RULE,
     &e6_unknown_port::RULE,
     &f1_dns_blocked::RULE,
     &f1_egress_blocked::RULE,
@@ -492,11 +503,14 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &f1_other_namespace::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
+    &f4_endpoints::RULE,
+    &f4_feature_off::RULE,
     &f4_no_backend::RULE,
     &f4_no_middleware::RULE,
     &f4_rollout_target::RULE,
     &f4_route_refused::RULE,
     &f4_unheard::RULE,
+    &f4_unscraped::RULE,
     &f4_unknown_host::RULE,
     &f4_wrong_protocol::RULE,
 ];

@@ -66,6 +66,17 @@ pub(crate) fn pod_of(object: &Object) -> Option<Pod<'_>> {
     template.get("spec")?.is_object().then(|| Pod { object, path: keys(path), template })
 }
 
+/// The pods of a Service of Knative. It starts none while nobody asks, and fills in ports and probes: what
+/// judges those, asks for [`pod_of`].
+pub(crate) fn knative_pod_of(object: &Object) -> Option<Pod<'_>> {
+    if object.key.group != "serving.knative.dev" || object.key.kind != "Service" {
+        return None;
+    }
+    let path: &[&str] = &["spec", "template"];
+    let template = object.value().at(path)?;
+    template.get("spec")?.is_object().then(|| Pod { object, path: keys(path), template })
+}
+
 impl<'a> Pod<'a> {
     /// The pod's `spec`.
     pub(crate) fn spec(&self) -> &'a Value {

@@ -35,13 +35,16 @@ pub(super) fn addresses<'a>(
     if named.keys().any(|url| is_given(url)) {
         return Adoption::default();
     }
-    let convincing = named.iter().filter(|(_, evidence)| evidence.convinces());
+    // Where all that is named is one repository, it is hardly another than this one.
+    let owners: BTreeSet<_> = named.keys().map(|url| owner_and_name(url)).collect();
+    let out_of_ten = if owners.len() == 1 { OF_ONE_ALONE } else { OF_SEVERAL };
+    let convincing = named.iter().filter(|(_, evidence)| evidence.convinces(out_of_ten));
     let Some((best, _)) = convincing.max_by_key(|(_, evidence)| evidence.here.len()) else {
         return Adoption::default();
     };
     let is_spelling = |(url, evidence): &(&String, &Evidence)| {
         owner_and_name(url) == owner_and_name(best)
-            || name_of(url) == name_of(best) && (evidence.is_none() || evidence.convinces())
+            || name_of(url) == name_of(best) && (evidence.is_none() || evidence.convinces(out_of_ten))
     };
     let spellings: Vec<_> = named.iter().filter(is_spelling).collect();
     let here: BTreeSet<&String> = spellings.iter().flat_map(|(_, it)| &it.here).collect();
@@ -66,13 +69,17 @@ impl Evidence {
         self.here.is_empty() && self.missing.is_empty()
     }
 
-    /// Most of what is named is here.
-    fn convinces(&self) -> bool {
-        const OUT_OF_TEN: usize = 6;
+    /// Enough of what is named is here.
+    fn convinces(&self, out_of_ten: usize) -> bool {
         let (here, all) = (self.here.len(), self.here.len() + self.missing.len());
-        here > 0 && here * 10 >= all * OUT_OF_TEN
+        here > 0 && here * 10 >= all * out_of_ten
     }
 }
+
+/// How many of ten paths have to be here, where several repositories are named.
+const OF_SEVERAL: usize = 6;
+/// The same, where one alone is named: then what is not here is rather a fault.
+const OF_ONE_ALONE: usize = 4;
 
 /// Notes every path that stands beside a `repoURL`.
 fn collect(value: &Value, tree: &dyn FileTree, named: &mut BTreeMap<String, Evidence>, depth: usize) {
@@ -94,9 +101,30 @@ fn collect(value: &Value, tree: &dyn FileTree, named: &mut BTreeMap<String, Evid
                     if is_here { &mut evidence.here } else { &mut evidence.missing }.insert(path);
                 }
             }
+            if let Some(sources) = map.get("sources").and_then(Value::as_array) {
+                collect_value_files(sources, tree, named);
+            }
             map.values().for_each(|below| collect(below, tree, named, depth + 1));
         }
         _ => {}
+    }
+}
+
+/// Notes the files of values that one source takes from another: `$values/shop/values.yaml`.
+fn collect_value_files(sources: &[Value], tree: &dyn FileTree, named: &mut BTreeMap<String, Evidence>) {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let files =
+        sources.iter().filter_map(|source| source.get("helm")?.get("valueFiles")?.as_array()).flatten();
+    for file in files.filter_map(Value::as_str) {
+        let Some((reference, path)) = file.strip_prefix('$').and_then(|file| file.split_once('/')) else {
+            continue;
+        };
+        let referred = sources.iter().find(|source| text(source, "ref").as_deref() == Some(reference));
+        let url = referred.and_then(|source| text(source, "repoURL")).filter(|url| !url.contains("{{"));
+        let (Some(url), Some(path)) = (url, literal(path)) else { continue };
+        let evidence = named.entry(url).or_default();
+        let is_here = tree.is_dir(&path) || tree.is_file(&path);
+        if is_here { &mut evidence.here } else { &mut evidence.missing }.insert(path);
     }
 }
 
@@ -162,5 +190,13 @@ mod tests {
         assert_eq!(adopted(&[(https, "shop/web"), (ssh, "shop"), (other, "none")]).len(), 2);
         assert!(adopted(&[(other, "none"), (other, "shop"), (other, "nothing")]).is_empty());
         assert!(adopted(&[(other, ".")]).is_empty());
+    }
+
+    #[test]
+    fn one_address_alone_needs_less() {
+        let (own, other) = ("https://git.example.com/shop/config", "https://git.example.com/shop/other");
+        assert_eq!(adopted(&[(own, "shop/web"), (own, "apps/web")]).len(), 1);
+        assert!(adopted(&[(own, "shop/web"), (own, "apps/web"), (other, "a")]).is_empty());
+        assert!(adopted(&[(own, "apps/web"), (own, "apps/api")]).is_empty());
     }
 }

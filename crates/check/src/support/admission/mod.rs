@@ -1,6 +1,7 @@
 //! What admission refuses in custom resources beyond the types of their fields, by kind: rules of
 //! definitions, and checks of the operators' webhooks. Only what is certain from the object alone.
 
+mod cloudnative_pg;
 mod external_secrets;
 mod flux;
 mod gateway_api;
@@ -43,6 +44,10 @@ pub(crate) fn refusals(object: &Object) -> Option<(&'static str, Vec<AdmissionRe
         "metallb.io" => {
             load_balancers::check_metallb(kind, spec, &mut found);
             "the webhook of MetalLB"
+        }
+        "postgresql.cnpg.io" => {
+            cloudnative_pg::check(kind, spec, &mut found);
+            "the webhook of CloudNativePG or of its plugin"
         }
         "cilium.io" => {
             load_balancers::check_cilium(kind, spec, &mut found);

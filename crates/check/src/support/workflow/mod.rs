@@ -5,6 +5,7 @@ mod declarations;
 mod events;
 pub(crate) mod expression;
 mod expression_checks;
+pub(crate) mod folder_inputs;
 mod jobs;
 mod sections;
 mod shape;
@@ -102,8 +103,14 @@ impl<'n> Walker<'n> {
 
     /// A word that GitHub does not know. What it may have learnt since is left alone: only a slip is told.
     fn unexpected(&mut self, node: &'n Node, text: &str, known: impl Iterator<Item = &'static str>) {
+        /// Keys of workflows, jobs and steps. New keys come with the years; these belong where they are
+        /// known.
+        const OF_OTHERS: [&str; 9] =
+            ["env", "jobs", "needs", "outputs", "permissions", "runs-on", "steps", "strategy", "uses"];
         if let Some(meant) = similar_names::nearest_slip(text, known) {
             self.refuse(node, format!("Unexpected value '{text}'"), format!("{meant} is meant"));
+        } else if OF_OTHERS.contains(&text) {
+            self.refuse(node, format!("Unexpected value '{text}'"), "this key belongs to another part");
         }
     }
 }

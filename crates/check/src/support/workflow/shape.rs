@@ -97,7 +97,7 @@ impl<'n> Walker<'n> {
                 Some(key) if key.name == "if" => self.condition(value, key.scope),
                 Some(key) => self.shape(value, key.shape, key.scope.or(scope)),
                 // Of jobs and steps every unknown key is told elsewhere.
-                None if keys.iter().any(|key| matches!(key.name, "steps" | "run")) => {}
+                None if keys.iter().any(|key| key.name == "uses") => {}
                 None => self.unexpected(name, text, keys.iter().map(|key| key.name)),
             }
         }

@@ -1,0 +1,1 @@
+CREATE TABLE returns (id bigint PRIMARY KEY);

@@ -1,0 +1,7 @@
+variable "vpc_id" {
+  type = object({ id = string })
+}
+
+output "id" {
+  value = var.vpc_id.id
+}
