@@ -16,6 +16,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/check/src/rules/e6_command_args_clash.rs", "commands in scripts"),
     ("crates/check/src/rules/g1_chart_alias.rs", "commands in scripts"),
     ("crates/check/src/rules/g1_other_branch.rs", "commands in scripts"),
+    ("crates/check/src/rules/g4_terraform_values.rs", "loops of Terraform"),
     ("crates/check/src/rules/g6_go_version.rs", "commands in Dockerfiles, and go.mod"),
     ("crates/check/src/rules/g6_node_build.rs", "commands in Dockerfiles"),
     ("crates/cli/src/commands/render_helm/mod.rs", "the operating system's errors"),

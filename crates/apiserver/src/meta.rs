@@ -74,8 +74,8 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[&str]) {
     }
 }
 
-/// Whether two objects are the same but for `metadata.managedFields` and `metadata.resourceVersion`: then a write
-/// changes nothing.
+/// Whether two objects are the same but for `metadata.managedFields` and `metadata.resourceVersion`: then a
+/// write changes nothing.
 pub(crate) fn is_same_essence(a: &Value, b: &Value) -> bool {
     const BESIDE: [&str; 2] = ["managedFields", "resourceVersion"];
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };

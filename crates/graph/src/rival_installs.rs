@@ -28,7 +28,7 @@ pub struct Shared<'a> {
 
 impl<'a> Installed<'a> {
     /// What an Application of a survey installs.
-    pub fn by(survey: &'a Survey, app: &'a App) -> Self {
+    pub fn of_app(survey: &'a Survey, app: &'a App) -> Self {
         Self { survey, app, components: components(survey, app) }
     }
 

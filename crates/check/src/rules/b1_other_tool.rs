@@ -60,7 +60,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let mut seen = BTreeSet::new();
     for app in &context.survey.apps {
-        let installed = Installed::by(context.survey, app);
+        let installed = Installed::of_app(context.survey, app);
         for (writer, severity) in &writers {
             let Some(Shared { component, objects }) = installed.shared_with(writer) else { continue };
             let object = objects.first().copied();

@@ -1,4 +1,5 @@
-//! What Ansible and Terraform installed before the engine came, where Applications install it too (incident B1).
+//! What Ansible and Terraform installed before the engine came, where Applications install it too (incident
+//! B1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +31,8 @@ pub(super) struct EarlierInstall {
 }
 
 impl EarlierInstall {
-    /// What the tools of a repository install that its Applications install, too. What kubectl applies looks as if
-    /// a person had, and the engine takes it over.
+    /// What the tools of a repository install that its Applications install, too. What kubectl applies looks
+    /// as if a person had, and the engine takes it over.
     pub(super) fn all_of(plan: &Plan) -> Vec<Self> {
         let tools = plan.survey.tools();
         let writers: Vec<&Writer> = tools.writers.iter().filter(|writer| comes_back(writer)).collect();
@@ -44,19 +45,21 @@ impl EarlierInstall {
         };
         let mut found = Vec::new();
         for app in plan.survey.apps.iter().filter(|app| !is_beside(app)) {
-            let installed = Installed::by(&plan.survey, app);
-            found.extend(writers.iter().filter_map(|writer| Self::by(plan, app, &installed, writer)));
+            let installed = Installed::of_app(&plan.survey, app);
+            found
+                .extend(writers.iter().filter_map(|writer| Self::from_writer(plan, app, &installed, writer)));
         }
         found
     }
 
-    fn by(plan: &Plan, app: &App, installed: &Installed<'_>, writer: &Writer) -> Option<Self> {
+    fn from_writer(plan: &Plan, app: &App, installed: &Installed<'_>, writer: &Writer) -> Option<Self> {
         let shared = installed.shared_with(writer)?;
         let is_kept = |value: &Value| !tiphys_model::hook::is_hook(value) && !value.name().is_empty();
         let (release, objects): (_, Vec<Value>) = match &writer.what {
             What::Release { name, .. } => {
                 let release = release_of(app, name, writer.namespace.as_deref())?;
-                let all = plan.survey.objects_of(app.id).map(|object| in_namespace(object.value(), &object.key));
+                let all =
+                    plan.survey.objects_of(app.id).map(|object| in_namespace(object.value(), &object.key));
                 (Some(release), all.filter(is_kept).collect())
             }
             _ => {
@@ -74,8 +77,8 @@ impl EarlierInstall {
         (!objects.is_empty()).then_some(Self { by, manager, release, objects })
     }
 
-    /// Puts it into the cluster, with definitions that take any field where nothing in reach has them. Returns
-    /// what is to be told.
+    /// Puts it into the cluster, with definitions that take any field where nothing in reach has them.
+    /// Returns what is to be told.
     ///
     /// # Errors
     /// The cluster refuses a namespace or a definition.
@@ -162,7 +165,8 @@ fn comes_back(writer: &Writer) -> bool {
         && !writer.span.file.split('/').any(|step| TRIALS.contains(&step))
 }
 
-/// Namespace and name of a release, if the Application's objects have the same names: they are called after it.
+/// Namespace and name of a release, if the Application's objects have the same names: they are called after
+/// it.
 fn release_of(app: &App, name: &str, namespace: Option<&str>) -> Option<(String, String)> {
     let spec = &app.application.spec;
     let own_namespace = spec.destination.namespace.as_str();

@@ -112,8 +112,8 @@ impl WorldKnowledge {
     }
 }
 
-/// Brings a repository up in a cluster in which nothing is but what other tools installed. Must be called on a
-/// runtime of virtual time.
+/// Brings a repository up in a cluster in which nothing is but what other tools installed. Must be called on
+/// a runtime of virtual time.
 ///
 /// # Errors
 /// The cluster cannot be set up.

@@ -32,8 +32,8 @@ use crate::common::{Repo, config_map};
 const ROUNDS: usize = 3;
 const APPS: usize = 12;
 const REPLICAS: usize = 3;
-/// After how many rounds what the server recorded is judged, besides at the end: a long run that is ended early
-/// has told of all but the last of them.
+/// After how many rounds what the server recorded is judged, besides at the end: a long run that is ended
+/// early has told of all but the last of them.
 const JUDGED_EVERY: usize = 10;
 /// How long a round may take before the test gives up.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -377,8 +377,8 @@ fn double_writes(fleet: &Fleet) -> (usize, Vec<String>) {
     (writes.len(), faults.collect())
 }
 
-/// How many writes the server recorded: none is by somebody who did not have the Application, and each Application
-/// was synced once when it came and once for each of these edits.
+/// How many writes the server recorded: none is by somebody who did not have the Application, and each
+/// Application was synced once when it came and once for each of these edits.
 fn judged(fleet: &Fleet, edits: usize) -> usize {
     let (writes, double) = double_writes(fleet);
     println!("{writes} writes by {} processes, {} of them double", fleet.started, double.len());
