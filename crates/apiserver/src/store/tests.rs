@@ -22,12 +22,12 @@ fn heavy_objects_leave_few_changes_behind_and_light_ones_many() {
     let kept =
         |revision| store.changes_since(Some(&heavy), revision, usize::MAX).map(|changes| changes.len());
     assert!(kept(began).is_err(), "two hundred megabytes are not kept");
-    assert_eq!(kept(newest - 50), Ok(50));
+    assert_eq!(kept(newest - 25), Ok(25));
     assert!(
-        store.changes_since(None, began, 1).is_err() && store.changes_since(None, newest - 50, 1).is_ok()
+        store.changes_since(None, began, 1).is_err() && store.changes_since(None, newest - 25, 1).is_ok()
     );
     assert!(store.snapshot_at(began).is_none());
-    assert_eq!(store.snapshot_at(newest - 50).map(|past| past.revision()), Some(newest - 50));
+    assert_eq!(store.snapshot_at(newest - 25).map(|past| past.revision()), Some(newest - 25));
     // Who follows the light ones has seen theirs, and is not sent away for those of others.
     assert!(store.changes_since(Some(&light), first, 1).is_ok());
     let mut last = write(&store, &light, "c", Expect::Absent, "");

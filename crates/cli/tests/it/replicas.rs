@@ -3,7 +3,7 @@
 //!
 //! `TIPHYS_ROUNDS` says how many faults are tried; a few by default. `TIPHYS_SEED` decides their moments, so that
 //! several runs beside each other try others.
-#![allow(clippy::panic, reason = "tests")]
+#![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use std::{
     collections::BTreeMap,

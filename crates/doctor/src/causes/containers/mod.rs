@@ -191,7 +191,7 @@ fn evicted(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let owner = crate::cluster::controller(pod);
     let beside = look.cluster.pods_in(pod.namespace()).iter().copied();
     let siblings = beside.filter(|it| owner.is_some() && crate::cluster::controller(it) == owner);
-    let is_replaced = members.into_iter().chain(siblings).any(|it| pods::is_ready(it));
+    let is_replaced = members.into_iter().chain(siblings).any(pods::is_ready);
     let is_untold = look.cluster.live(&node).is_none() && is_replaced;
     Some(if is_over && !is_missed || is_untold { finding.not_known() } else { finding })
 }
