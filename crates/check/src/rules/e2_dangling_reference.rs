@@ -223,8 +223,13 @@ fn unclaimed<'a>(cluster: &Cluster<'a>, pod: &Pod<'_>, reference: &Reference<'_>
             .filter(|it| it.id != maker.id && it.key.name != name)
             .any(|it| it.value().to_string().contains(name))
     };
-    let makers = beside.into_iter().filter_map(|it| Some((it, made_secret(it.value())?)));
-    let mut unasked = makers.filter(|(maker, name)| !placeholders::is_in(name) && !is_asked_for(maker, name));
+    let makers: Vec<_> = beside.into_iter().filter_map(|it| Some((it, made_secret(it.value())?))).collect();
+    // To look through all objects takes long, and is for nothing where no name is like it.
+    if !makers.iter().any(|(_, name)| have_common_word(name, reference.name)) {
+        return None;
+    }
+    let mut unasked =
+        makers.into_iter().filter(|(maker, name)| !placeholders::is_in(name) && !is_asked_for(maker, name));
     let (only, _) = unasked
         .next()
         .filter(|_| unasked.next().is_none())
