@@ -77,18 +77,14 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[&str]) {
 /// Whether two objects are the same but for `metadata.managedFields` and `metadata.resourceVersion`: then a
 /// write changes nothing.
 pub(crate) fn is_same_essence(a: &Value, b: &Value) -> bool {
-    const BESIDE: [&str; 2] = ["managedFields", "resourceVersion"];
-    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
     equal_without(a, b, &["metadata"])
-        && match (a.get("metadata"), b.get("metadata")) {
-            (Some(Value::Object(a)), Some(Value::Object(b))) => equal_without(a, b, &BESIDE),
-            (a, b) => a == b,
-        }
+        && equal_without(&a["metadata"], &b["metadata"], &["managedFields", "resourceVersion"])
 }
 
-/// Whether two maps have the same entries but for some.
-pub(crate) fn equal_without(a: &Map<String, Value>, b: &Map<String, Value>, beside: &[&str]) -> bool {
-    let counts = |(key, _): &(&String, &Value)| !beside.contains(&key.as_str());
+/// Whether two values are the same but for some fields.
+pub(crate) fn equal_without(a: &Value, b: &Value, beside: &[&str]) -> bool {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
+    let counts = |(field, _): &(&String, &Value)| !beside.contains(&field.as_str());
     a.iter().filter(counts).eq(b.iter().filter(counts))
 }
 

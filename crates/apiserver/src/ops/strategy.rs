@@ -154,23 +154,18 @@ fn bump_generation(at: &At, object: &mut Value, current: &Value) {
     let ignores_status = has_status(&at.resource);
     let ty = super::managed_fields::type_of(at, &object.gvk()).filter(|_| at.resource.custom.is_none());
     let undesired: &[&str] = if ignores_status { &["metadata", "status"] } else { &["metadata"] };
-    let desired = |value: &Value| {
+    // An empty list says no more than none.
+    let filled = |value: &Value, ty| {
         let mut value = value.clone();
-        // An empty list says no more than none.
-        if let Some(ty) = ty {
-            tiphys_schema::forget_empty(ty, &mut value);
-        }
-        let Value::Object(mut root) = value else { return Default::default() };
-        root.retain(|field, _| !undesired.contains(&field.as_str()));
-        root
+        tiphys_schema::forget_empty(ty, &mut value);
+        value
+    };
+    let is_desired_otherwise = || {
+        !meta::equal_without(object, current, undesired)
+            && ty.is_none_or(|ty| !meta::equal_without(&filled(object, ty), &filled(current, ty), undesired))
     };
     let is_relabelled = !part.is_empty() && object["metadata"][part] != current["metadata"][part];
-    // Most writes are of a status alone: then nothing has to be copied to see that.
-    let is_as_it_was = || match (object.as_object(), current.as_object()) {
-        (Some(object), Some(current)) => meta::equal_without(object, current, undesired),
-        _ => false,
-    };
-    if is_relabelled || !is_as_it_was() && desired(object) != desired(current) {
+    if is_relabelled || is_desired_otherwise() {
         let next = current.generation() + 1;
         meta::metadata_mut(object).insert("generation".into(), next.into());
     }

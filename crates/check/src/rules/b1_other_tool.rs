@@ -115,7 +115,6 @@ fn flux(context: &Context<'_>, report: &mut Report) {
 /// How much it weighs that a writer installs something; nothing where it is not the clusters that the
 /// Applications are for.
 fn weight(context: &Context<'_>, writer: &Writer) -> Option<Severity> {
-    const TRIALS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
     let file = &writer.span.file;
     // A script that applies files of the repository is how people try them out.
     let applies_files = matches!(writer.what, What::Path { .. });
@@ -130,10 +129,8 @@ fn weight(context: &Context<'_>, writer: &Writer) -> Option<Severity> {
     // What a pipeline changes in an object of an Application, self-healing takes back.
     let changes =
         matches!(writer.tool, Tool::GitHubActions | Tool::GitLabCi) && writer.action == Action::Patch;
-    let counts = (writer.action == Action::Apply || changes)
-        && writer.component().is_none_or(|component| component.name != "argo-cd")
-        && !file.split('/').any(|step| TRIALS.contains(&step));
-    counts.then_some(severity)
+    let counts = writer.action == Action::Apply || changes;
+    (counts && !writer.installs_argo_cd() && !writer.is_for_trials()).then_some(severity)
 }
 
 /// Whether a pipeline is given the credentials of a cluster.

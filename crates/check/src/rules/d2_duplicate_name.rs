@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use tiphys_diag::Severity;
 use tiphys_graph::{App, AppId, Declaration, Outcome, Set, Survey, survey::declared_span};
 use tiphys_value::ObjectExt;
+use tiphys_vfs::parent;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -53,8 +54,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && app.declared.value["spec"]["source"] != first.declared.value["spec"]["source"];
         let together =
             is_own || of_one_set || root(survey, app).is_some_and(|above| Some(above) == root(survey, first));
-        let folder =
-            |app: &App| app.declared.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let folder = |app: &App| parent(&app.declared.location.file).unwrap_or_default().to_owned();
         // Of what another tool fills in, it may apply one or the other.
         let is_chosen = placeholders::has_placeholder(&app.declared.value)
             || placeholders::has_placeholder(&first.declared.value);
@@ -96,7 +96,7 @@ fn of_sets(survey: &Survey) -> Vec<Finding> {
     let mut found = Vec::new();
     for set in survey.sets.iter().filter(|set| set.apps.is_empty() || set.symbolic || set.unseen) {
         let name = set.declared.value.str_at(&["spec", "template", "metadata", "name"]).unwrap_or_default();
-        let folder = set.declared.location.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = parent(&set.declared.location.file).unwrap_or_default();
         if name.is_empty() || name.contains(['{', '$']) {
             continue;
         }

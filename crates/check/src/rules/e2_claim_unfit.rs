@@ -94,11 +94,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// Whether two objects come into one cluster, as far as anything tells.
 fn are_together(volume: &Object, claim: &Object) -> bool {
-    let folder =
-        |of: &Object| of.rendered.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     match (&volume.owner, &claim.owner) {
         (Owner::App(_), Owner::App(_)) => volume.world() == claim.world(),
-        _ => volume.owner == claim.owner || folder(volume) == folder(claim),
+        _ => volume.owner == claim.owner || volume.folder() == claim.folder(),
     }
 }
 

@@ -187,7 +187,7 @@ fn missing<'a>(
         object.key.kind == reference.kind && object.key.name == name && matches!(object.owner, Owner::Unit(_))
     });
     if let Some(other) = unreached {
-        let is_beside = folder(other) == folder(pod.object);
+        let is_beside = other.folder() == pod.object.folder();
         return (is_beside && !is_form(&other.rendered.location.file)).then_some(Hint::NotListed(other));
     }
     if let Some(other) = made_for_sibling(context, cluster, pod, reference) {
@@ -366,10 +366,6 @@ fn is_form(file: &str) -> bool {
     const WORDS: [&str; 6] = ["template", "tmpl", "tpl", "example", "sample", "dist"];
     let name = file.rsplit('/').next().unwrap_or(file);
     name.split(['.', '-', '_']).any(|word| WORDS.contains(&word))
-}
-
-fn folder(object: &Object) -> &str {
-    object.rendered.location.file.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// Whether annotations ask a controller to copy an object into other namespaces.

@@ -157,7 +157,7 @@ fn nearest_object<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object])
     }
     let is_beside = |it: &&&Object| match (stated_namespace(it), named.namespace) {
         (Some(own), Some(wanted)) => own == wanted,
-        _ => it.owner == object.owner || folder(it) == folder(object),
+        _ => it.owner == object.owner || it.folder() == object.folder(),
     };
     let beside: Vec<&Object> = others.iter().filter(is_beside).copied().collect();
     let nearest = similar_names::nearest_slip(named.name, beside.iter().map(|it| it.key.name.as_str()))?;
@@ -181,17 +181,13 @@ fn only_elsewhere<'a>(
     let same: Vec<&Object> = others.iter().filter(|it| it.key.name == named.name).copied().collect();
     let [other] = same.as_slice() else { return None };
     let own = stated_namespace(other).filter(|it| *it != wanted && !placeholders::is_in(it))?;
-    let is_beside = matches!(other.owner, Owner::Unit(_)) && folder(other) == folder(object);
+    let is_beside = matches!(other.owner, Owner::Unit(_)) && other.folder() == object.folder();
     // Something else of the name, such as what makes a Secret, may be the one that is meant.
     let may_be_meant = |it: &&Object| {
         it.key.name == named.name && it.id != other.id && stated_namespace(it).is_none_or(|it| it != own)
     };
     let is_open = context.survey.objects.iter().filter(|it| it.id != object.id).any(|it| may_be_meant(&it));
     (is_of_pods && is_beside && !is_open && !is_copied(other)).then_some(*other)
-}
-
-fn folder(object: &Object) -> &str {
-    object.rendered.location.file.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// What the kustomization of an object generates of the kind and nothing in it names, if that is one thing: a
@@ -209,7 +205,7 @@ fn unused<'a>(
     let is_generated = |it: &&&Object| {
         let file = it.rendered.location.file.as_ref();
         let is_of_generator = file.rsplit('/').next().is_some_and(|base| base.starts_with("kustomization."));
-        is_of_generator && it.owner == object.owner && folder(it) == folder(object)
+        is_of_generator && it.owner == object.owner && it.folder() == object.folder()
     };
     let beside: Vec<&Object> = context.survey.objects.iter().filter(|it| it.owner == object.owner).collect();
     let is_unused = |it: &&&Object| {

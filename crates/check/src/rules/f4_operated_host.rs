@@ -84,41 +84,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let makers = makers_by_namespace(survey);
     let mut once = Once::default();
-    for object in &survey.objects {
-        // A certificate may be for names that nobody asks.
-        let is_certificate = object.key.kind == "Certificate";
-        if is_certificate || unused_files::is_in_unused_folder(&object.rendered.location.file) {
-            continue;
-        }
-        let mut found = Vec::new();
-        each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
-            for host in hosts(text) {
-                let (Some(name), Some(namespace)) = (host.get(1), host.get(2)) else { continue };
-                let own = makers.get(namespace.as_str());
-                let of_namespace = operated.get(namespace.as_str()).map(Vec::as_slice).unwrap_or_default();
-                let of_operators = meant(name.as_str(), of_namespace, own);
-                let is_of_operator = || {
-                    let is_made = |(kind, it): &(&OperatedKind, &Object)| {
-                        kind.services(it.value()).iter().any(|pattern| fits(pattern, name.as_str()))
-                            || name.as_str().starts_with(&format!("{}-", it.key.name))
-                    };
-                    of_namespace.iter().any(is_made)
-                };
-                let of_releases =
-                    || own.and_then(|own| meant_release(name.as_str(), own)).filter(|_| !is_of_operator());
-                if let Some(meant) = of_operators.or_else(of_releases) {
-                    let host = (name.as_str().to_owned(), namespace.as_str().to_owned());
-                    found.push((host, path_below(FieldPath::default(), steps), meant));
-                }
-            }
-        });
-        for ((name, namespace), path, (resource, service)) in found {
+    let mentions = mentions(survey);
+    for mention in &mentions {
+        let Mention { object, path, name, namespace } = mention;
+        let own = makers.get(namespace.as_str());
+        let of_namespace = operated.get(namespace.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let is_of_operator = || {
+            let is_made = |(kind, it): &(&OperatedKind, &Object)| {
+                kind.services(it.value()).iter().any(|pattern| fits(pattern, name))
+                    || name.starts_with(&format!("{}-", it.key.name))
+            };
+            of_namespace.iter().any(is_made)
+        };
+        let of_releases = || own.and_then(|own| meant_release(name, own)).filter(|_| !is_of_operator());
+        if let Some((resource, service)) = meant(name, of_namespace, own).or_else(of_releases) {
             let diagnostic = RULE
                 .diagnostic(format!(
                     "{} names Service/{name} in {namespace}, which nothing makes",
                     object.title()
                 ))
-                .at(survey.span(object, &path), "in this text")
+                .at(survey.span(object, path), "in this text")
                 .see(survey.start(resource), format!("of {} there are other Services", resource.title()))
                 .because("operators and charts call their Services after the resource or release");
             let diagnostic = match &service {
@@ -131,49 +116,60 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 finding =
                     finding.with_spelling(format!("{name}.{namespace}"), format!("{service}.{namespace}"));
             }
-            once.add(&name, finding);
+            once.add(name, finding);
         }
     }
-    other_namespaces(context, survey, &mut once);
+    other_namespaces(context, survey, &mentions, &mut once);
     once.report(report);
 }
 
-/// An address in the text of an object.
+/// The address of a Service in the text of an object.
 struct Mention<'a> {
     object: &'a Object,
     path: FieldPath,
+    name: String,
+    namespace: String,
 }
 
-/// The one address of a Service that is of another namespace than in all other texts, and of one that nothing
-/// in the repository has.
-fn other_namespaces(context: &Context<'_>, survey: &Survey, once: &mut Once) {
-    const ENOUGH: usize = 2;
-    let mut named: BTreeMap<String, BTreeMap<String, Vec<Mention<'_>>>> = BTreeMap::new();
+/// All addresses of Services in texts of objects, but those of certificates, which may be for names that
+/// nobody asks.
+fn mentions(survey: &Survey) -> Vec<Mention<'_>> {
+    let mut found = Vec::new();
     for object in &survey.objects {
-        if object.key.kind == "Certificate"
-            || unused_files::is_in_unused_folder(&object.rendered.location.file)
-        {
+        let is_certificate = object.key.kind == "Certificate";
+        if is_certificate || unused_files::is_in_unused_folder(&object.rendered.location.file) {
             continue;
         }
         each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
             for host in hosts(text) {
                 let (Some(name), Some(namespace)) = (host.get(1), host.get(2)) else { continue };
-                let by_namespace = named.entry(name.as_str().to_owned()).or_default();
-                let mention = Mention { object, path: path_below(FieldPath::default(), steps) };
-                by_namespace.entry(namespace.as_str().to_owned()).or_default().push(mention);
+                found.push(Mention {
+                    object,
+                    path: path_below(FieldPath::default(), steps),
+                    name: name.as_str().to_owned(),
+                    namespace: namespace.as_str().to_owned(),
+                });
             }
         });
     }
+    found
+}
+
+/// The one address of a Service that is of another namespace than in all other texts, and of one that nothing
+/// in the repository has.
+fn other_namespaces(context: &Context<'_>, survey: &Survey, mentions: &[Mention<'_>], once: &mut Once) {
+    let mut named: BTreeMap<&str, BTreeMap<&str, Vec<&Mention<'_>>>> = BTreeMap::new();
+    for mention in mentions {
+        named.entry(&mention.name).or_default().entry(&mention.namespace).or_default().push(mention);
+    }
     for (name, by_namespace) in &named {
         let [(one, first), (other, second)] = by_namespace.iter().collect::<Vec<_>>()[..] else { continue };
-        let (odd, mentions, usual, others) =
-            match (has_namespace(context, survey, one), has_namespace(context, survey, other)) {
-                (false, true) => (one, first, other, second),
-                (true, false) => (other, second, one, first),
-                _ => continue,
-            };
-        let [mention] = mentions.as_slice() else { continue };
-        if others.len() < ENOUGH {
+        let (odd, mention, usual, others) = match (first.as_slice(), second.as_slice()) {
+            ([mention], others @ [_, _, ..]) => (one, mention, other, others),
+            (others @ [_, _, ..], [mention]) => (other, mention, one, others),
+            _ => continue,
+        };
+        if has_namespace(context, survey, odd) || !has_namespace(context, survey, usual) {
             continue;
         }
         let diagnostic = RULE

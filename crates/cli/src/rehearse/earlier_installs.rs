@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::Cluster;
 use tiphys_graph::{
-    App,
+    App, Object,
     rival_installs::{Installed, is_same_file},
     survey::unmarked,
     tools::{Action, Tool, What, Writer},
 };
-use tiphys_value::{ObjectExt, ResourceKey, Value, json};
+use tiphys_model::hook::is_hook;
+use tiphys_value::{ObjectExt, Value, json};
 
 use super::text::{object_name, some_of};
 use crate::up::{bootstrap, extra_clusters::Beside, placeholder_kinds, plan::Plan};
@@ -54,20 +55,18 @@ impl EarlierInstall {
 
     fn from_writer(plan: &Plan, app: &App, installed: &Installed<'_>, writer: &Writer) -> Option<Self> {
         let shared = installed.shared_with(writer)?;
-        let is_kept = |value: &Value| !tiphys_model::hook::is_hook(value) && !value.name().is_empty();
-        let (release, objects): (_, Vec<Value>) = match &writer.what {
+        let (release, mut found): (_, Vec<&Object>) = match &writer.what {
             What::Release { name, .. } => {
                 let release = release_of(app, name, writer.namespace.as_deref())?;
-                let all =
-                    plan.survey.objects_of(app.id).map(|object| in_namespace(object.value(), &object.key));
-                (Some(release), all.filter(is_kept).collect())
+                (Some(release), plan.survey.objects_of(app.id).collect())
             }
-            _ => {
-                let other = shared.objects.into_iter().filter(|object| !is_same_file(object, writer));
-                let all = other.map(|object| in_namespace(object.value(), &object.key));
-                (None, all.filter(is_kept).collect())
-            }
+            _ => (None, shared.objects),
         };
+        found.retain(|it| !is_hook(it.value()) && !it.key.name.is_empty() && !is_same_file(it, writer));
+        let mut objects: Vec<Value> = found.into_iter().map(in_namespace).collect();
+        if let Some(release) = &release {
+            objects.iter_mut().for_each(|object| mark_as_of(object, release));
+        }
         let manager = match (&release, writer.tool) {
             (Some(_), _) => "helm",
             (None, Tool::Terraform) => "Terraform",
@@ -99,7 +98,6 @@ impl EarlierInstall {
         let kinds = placeholder_kinds::unserved(cluster, others.iter().copied());
         let all = kinds.keys().cloned().collect();
         placeholder_kinds::provide(cluster, &kinds, &all).await?;
-        cluster.discover().await?;
         for object in others {
             self.create(cluster, object, &mut made, &mut refused).await;
         }
@@ -131,11 +129,6 @@ impl EarlierInstall {
         refused: &mut BTreeMap<String, Vec<String>>,
     ) {
         let mut object = object.clone();
-        if let Some((namespace, name)) = &self.release {
-            object["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "Helm".into();
-            object["metadata"]["annotations"]["meta.helm.sh/release-name"] = name.as_str().into();
-            object["metadata"]["annotations"]["meta.helm.sh/release-namespace"] = namespace.as_str().into();
-        }
         let shown = object_name(&object.resource_key());
         let created = match cluster.resource(&object.gvk()).await {
             Ok(resource) => {
@@ -157,12 +150,11 @@ impl EarlierInstall {
 
 /// Whether a tool comes back and sets its fields again, in clusters that Applications are for.
 fn comes_back(writer: &Writer) -> bool {
-    const TRIALS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
     matches!(writer.tool, Tool::Ansible | Tool::Terraform)
         && writer.action == Action::Apply
         && !writer.is_by_kubectl
-        && writer.component().is_none_or(|component| component.name != "argo-cd")
-        && !writer.span.file.split('/').any(|step| TRIALS.contains(&step))
+        && !writer.installs_argo_cd()
+        && !writer.is_for_trials()
 }
 
 /// Namespace and name of a release, if the Application's objects have the same names: they are called after
@@ -180,12 +172,20 @@ fn release_of(app: &App, name: &str, namespace: Option<&str>) -> Option<(String,
 }
 
 /// The object without the mark of its Application, and in its namespace if it names none.
-fn in_namespace(object: &Value, key: &ResourceKey) -> Value {
-    let mut object = unmarked(object.clone());
-    if !key.namespace.is_empty() {
-        object["metadata"]["namespace"] = key.namespace.as_str().into();
+fn in_namespace(object: &Object) -> Value {
+    let mut value = unmarked(object.value().clone());
+    if !object.key.namespace.is_empty() {
+        value["metadata"]["namespace"] = object.key.namespace.as_str().into();
     }
-    object
+    value
+}
+
+/// Puts the marks of Helm on an object of a release.
+fn mark_as_of(object: &mut Value, (namespace, name): &(String, String)) {
+    let metadata = &mut object["metadata"];
+    metadata["labels"]["app.kubernetes.io/managed-by"] = "Helm".into();
+    metadata["annotations"]["meta.helm.sh/release-name"] = name.as_str().into();
+    metadata["annotations"]["meta.helm.sh/release-namespace"] = namespace.as_str().into();
 }
 
 /// Helm's record of a release, as long as which it owns its objects.

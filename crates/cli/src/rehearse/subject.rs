@@ -37,6 +37,8 @@ pub(super) struct Subject {
     pub plan: Plan,
     /// What it tells of the world.
     pub known: WorldKnowledge,
+    /// What other tools have put into a cluster that is brought up.
+    installed: Vec<EarlierInstall>,
     /// What the two states are called.
     pub names: (String, String),
 }
@@ -62,12 +64,14 @@ impl Subject {
             let plan = bounded(prepare(&request)?)?;
             let known = WorldKnowledge::from_plan(&plan, rules);
             let Some(dump) = &args.from else {
-                return Ok(Self { base: Base::Empty, plan, known, names: Default::default() });
+                let installed = EarlierInstall::all_of(&plan);
+                return Ok(Self { base: Base::Empty, plan, known, installed, names: Default::default() });
             };
             let found = Found::read(dump, &plan)?;
             let head = args.revision.clone().unwrap_or_else(|| present.to_owned());
             let names = (dump.display().to_string(), head);
-            return Ok(Self { base: Base::Found(found), plan, known, names });
+            // The dump says what is there.
+            return Ok(Self { base: Base::Found(found), plan, known, installed: Vec::new(), names });
         };
         let base = range.before(&args.place)?;
         let before = bounded(prepare(&Request { revision: Some(&base), ..request })?)?;
@@ -75,7 +79,10 @@ impl Subject {
         let head = range.new.clone().unwrap_or_else(|| present.to_owned());
         let known = WorldKnowledge::from_plan(&plan, rules);
         let before_known = WorldKnowledge::from_plan(&before, rules);
-        Ok(Self { base: Base::Plan(Box::new((before, before_known))), plan, known, names: (base, head) })
+        // What tools install of what a change adds was there before it, too.
+        let installed = [&before, &plan].into_iter().flat_map(EarlierInstall::all_of).collect();
+        let base_plan = Base::Plan(Box::new((before, before_known)));
+        Ok(Self { base: base_plan, plan, known, installed, names: (base, head) })
     }
 
     /// The plan of the state before, if it is one of the repository.
@@ -117,10 +124,7 @@ impl Subject {
             Base::Plan(before) => {
                 let (plan, known) = &**before;
                 let rules = Rules { only_end: true, ..rules };
-                // What tools install of what a change adds was there before it, too.
-                let installed: Vec<_> =
-                    [plan, &self.plan].into_iter().flat_map(EarlierInstall::all_of).collect();
-                Some(on_virtual_time(bring_up((plan, known), &installed, rules, Vec::new()))?)
+                Some(on_virtual_time(bring_up((plan, known), &self.installed, rules, Vec::new()))?)
             }
             Base::Found(found) => Some(on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?),
         };
@@ -147,8 +151,7 @@ impl Subject {
                 faults.to_vec(),
             )),
             None => {
-                let installed = EarlierInstall::all_of(&self.plan);
-                on_virtual_time(bring_up((&self.plan, &self.known), &installed, rules, faults.to_vec()))
+                on_virtual_time(bring_up((&self.plan, &self.known), &self.installed, rules, faults.to_vec()))
             }
         }
     }

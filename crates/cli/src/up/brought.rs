@@ -84,8 +84,7 @@ impl Brought {
 
 /// Argo CD brings no kinds but its own, which are always there.
 fn installs_from_elsewhere(writer: &Writer) -> bool {
-    matches!(writer.what, What::Release { .. } | What::Address(_))
-        && writer.component().is_none_or(|component| component.name != "argo-cd")
+    matches!(writer.what, What::Release { .. } | What::Address(_)) && !writer.installs_argo_cd()
 }
 
 fn classes(survey: &Survey) -> BTreeMap<KindName, BTreeSet<AppName>> {

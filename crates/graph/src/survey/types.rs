@@ -6,6 +6,7 @@ use tiphys_model::{Application, HookType, SourceType, hook};
 pub use tiphys_network::ObjectId;
 use tiphys_render::RenderError;
 use tiphys_value::{FieldPath, ObjectExt, RenderedObject, ResourceKey, Value};
+use tiphys_vfs::parent;
 
 use super::names::ENGINE_NAMESPACE;
 
@@ -245,6 +246,11 @@ impl Object {
     /// The object as data.
     pub fn value(&self) -> &Value {
         &self.rendered.value
+    }
+
+    /// The folder of the file that it stands in; empty for the root.
+    pub fn folder(&self) -> &str {
+        parent(&self.rendered.location.file).unwrap_or_default()
     }
 
     /// It, as the analysis of networks looks at it.

@@ -129,6 +129,17 @@ impl Writer {
         }
     }
 
+    /// Whether it installs Argo CD, which something else has to.
+    pub fn installs_argo_cd(&self) -> bool {
+        self.component().is_some_and(|component| component.name == "argo-cd")
+    }
+
+    /// Whether its file is for trying things out.
+    pub fn is_for_trials(&self) -> bool {
+        const FOLDERS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
+        self.span.file.split('/').any(|step| FOLDERS.contains(&step))
+    }
+
     /// The objects that it is known to write.
     pub fn objects(&self) -> &[ResourceKey] {
         match &self.what {
