@@ -126,6 +126,8 @@ pub struct MountFault {
     pub cause: Cause,
     /// The volume's name, as the pod or the cluster calls it.
     pub volume: String,
+    /// Whether it is held by another node or pod.
+    pub is_held: bool,
 }
 
 /// Reads `FailedMount` and `FailedAttachVolume`; `None` for timeouts that only repeat an earlier word.
@@ -134,9 +136,13 @@ pub fn mount_fault(message: &str) -> Option<MountFault> {
     let low = message.to_ascii_lowercase();
     let volume = VOLUME.captures(message).map(|it| it[1].to_owned()).unwrap_or_default();
     if let Some(it) = CLAIM.captures(message) {
-        return Some(MountFault { cause: Cause::VolumeClaimMissing, volume: it[1].to_owned() });
+        return Some(MountFault {
+            cause: Cause::VolumeClaimMissing,
+            volume: it[1].to_owned(),
+            is_held: false,
+        });
     }
-    let cause = if has_any(
+    let is_held = has_any(
         &low,
         &[
             "multi-attach",
@@ -146,7 +152,8 @@ pub fn mount_fault(message: &str) -> Option<MountFault> {
             "volumeinuse",
             "is currently attached to",
         ],
-    ) {
+    );
+    let cause = if is_held {
         Cause::VolumeAttach
     } else if has_any(
         &low,
@@ -172,7 +179,7 @@ pub fn mount_fault(message: &str) -> Option<MountFault> {
     } else {
         return None;
     };
-    Some(MountFault { cause, volume })
+    Some(MountFault { cause, volume, is_held })
 }
 
 pattern!(PLUGIN, r#"plugin type=\\?"([a-z0-9][a-z0-9._-]*)\\?""#);
@@ -225,6 +232,7 @@ pub fn sandbox_fault(message: &str) -> Option<Cause> {
             "not enough ips",
             "out of ip addresses",
             "subnet is full",
+            "no configured calico pools",
         ],
     ) {
         return Some(Cause::NetIpExhausted);

@@ -145,6 +145,9 @@ const EXPIRED: &[&str] = &[
     "certificate expired",
     "cert_has_expired",
     "certificateexpiredexception",
+    "certificate is expired",
+    "certificate is no longer valid",
+    "certificate: not valid anymore",
     // Java tells of time as of the only check of validity.
     "validity check failed",
     "notafter:",

@@ -233,6 +233,18 @@ const WORDS: &[(Cause, &[&str])] = &[
             "noauth authentication required",
             "invalid username-password pair",
             "authentication failed",
+            "failed to authenticate",
+            "could not authenticate",
+            "invalid challenge reply",
+            "ldap error code 49",
+            "ldap result code 49",
+            "wrong password",
+            "incorrect password",
+            "no password supplied",
+            "does not support authentication protocol",
+            "invalidaccesskeyid",
+            "access key id you provided does not exist",
+            "user not found",
             "access_refused",
             "login was refused using authentication mechanism",
             "err invalid password",
@@ -262,7 +274,6 @@ const WORDS: &[(Cause, &[&str])] = &[
             "authenticationfailed",
             "invalid_client",
             "invalid api key",
-            "invalidaccesskeyid",
             "signaturedoesnotmatch",
             "permission denied for database",
             "permission denied for schema",
@@ -422,6 +433,14 @@ pattern!(
     | \bsection \s ['"] ([^'"]+) ['"] \s tried \s to \s instance
     | \b invalid \s role \s name \s ['"] ([^'"]+)
     | KeyError: \s ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"]
+    | key \s not \s found: \s ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"]
+    | ['"] ([\w.-]+) ['"] \s attribute \s is \s not \s specified
+    | could \s not \s resolve \s placeholder \s ['"] ([^'"]+) ['"]
+    | (?: environment \s variable | env \s var ) \s not \s found: \s ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
+    | required \s key \s ((?-i:[A-Z][A-Z0-9_]{2,})) \s missing
+    | \b ((?-i:[A-Z][A-Z0-9_]{2,})) : \s (?: unbound \s variable | parameter \s (?: null \s or \s )? not \s set | undefined \b )
+    | the \s config \s property \s ([\w.-]+) \s is \s required
+    | value \s cannot \s be \s null\. \s \( (?: parameter \s )? ['"]? (\w+)
     "#
 );
 

@@ -303,7 +303,9 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         let node = nodes.first().map(|node| Object::new("Node", "", node));
         let workload = look.cluster.workload(told[0].0);
         let object = match cause {
-            Cause::NetIpExhausted => attachment(look, &told).or_else(|| pool(look).filter(|_| nodes.len() != 1)).or(node.clone()).unwrap_or_else(|| workload.clone()),
+            Cause::NetIpExhausted => attachment(look, &told)
+                .or_else(|| disabled_pools(look).next().map(|pool| Object::from_live(pool)))
+                .or_else(|| pool(look).filter(|_| nodes.len() != 1)).or(node.clone()).unwrap_or_else(|| workload.clone()),
             // What is no fault of the network is one of the node.
             cause if cause != Cause::NetCniDown => node.clone()?,
             _ => plugin.or_else(|| plugin_set(look).map(Object::from_live)).or(node.clone()).unwrap_or_else(|| workload.clone()),
@@ -319,6 +321,11 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         for (pod, message) in &told {
             let pod_object = Object::from_live(pod);
             finding = finding.evidence(format!("Event of {pod_object}"), message.clone()).suffers(look.cluster.workload(pod), "its pods get no sandbox").suffers(pod_object, "gets no sandbox");
+        }
+        if matches!(cause, Cause::NetCniDown | Cause::NetIpExhausted) {
+            for pool in disabled_pools(look) {
+                finding = finding.evidence(Object::from_live(pool).to_string(), "spec.disabled: true");
+            }
         }
         if cause == Cause::NetCniDown {
             for pod in pods::of_workload(look.cluster, &object).into_iter().filter(|pod| pod.str_at(&["spec", "nodeName"]).is_some_and(|node| nodes.contains(node))) {
@@ -372,6 +379,12 @@ fn attachment(look: &Look<'_>, told: &[Refusal<'_>]) -> Option<Object> {
             && (message.contains(&format!("\"{name}\"")) || message.contains(&format!(":{name}]")))
     };
     look.cluster.all("NetworkAttachmentDefinition").iter().find(fits).map(|live| Object::from_live(live))
+}
+
+/// The pools of Calico that give no address although some are left.
+fn disabled_pools<'a>(look: &Look<'a>) -> impl Iterator<Item = &'a Value> {
+    let is_disabled = |pool: &&Value| pool.at(&["spec", "disabled"]).and_then(Value::as_bool) == Some(true);
+    look.cluster.all("IPPool").iter().copied().filter(is_disabled)
 }
 
 fn pool(look: &Look<'_>) -> Option<Object> {

@@ -1,5 +1,7 @@
 //! Pods that get no node: the scheduler's arithmetic, repeated over the nodes that were saved.
 
+use std::collections::BTreeSet;
+
 use tiphys_cause::{Cause, Obstacle, placement};
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -260,14 +262,7 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
         );
     }
     if has(|it| matches!(it, Obstacle::Spread)) {
-        return Some(
-            new(
-                Cause::ScheduleSpread,
-                format!("rules of spread or anti-affinity leave no node for {workload}"),
-            )
-            .field("spec.template.spec.affinity")
-            .remedy("Add nodes or zones, run fewer replicas, or prefer instead of require.", &[]),
-        );
+        return Some(spread(look, pod, workload));
     }
     if has(|it| matches!(it, Obstacle::VolumeLimit)) {
         return Some(
@@ -281,6 +276,37 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
         );
     }
     resource.map(|resource| capacity(look, ill, pod, &resource, message))
+}
+
+/// Rules by which pods of a workload have to stand apart, and that leave no node.
+fn spread(look: &Look<'_>, pod: &Value, workload: &Object) -> Finding {
+    let constraints = items(pod, &["spec", "topologySpreadConstraints"])
+        .filter(|it| it.str_at(&["whenUnsatisfiable"]) == Some("DoNotSchedule"));
+    let of_pods = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|side| {
+        items(pod, &["spec", "affinity", side, "requiredDuringSchedulingIgnoredDuringExecution"])
+    });
+    let keys: BTreeSet<&str> =
+        constraints.chain(of_pods).filter_map(|it| it.str_at(&["topologyKey"])).collect();
+    let nodes = look.cluster.all("Node");
+    let is_nowhere = |key: &&&str| !nodes.is_empty() && nodes.iter().all(|node| node.label(key).is_none());
+    let unlabelled: Vec<&str> = keys.iter().filter(is_nowhere).copied().collect();
+    let (what, remedy) = if unlabelled.is_empty() {
+        (
+            format!("rules of spread or anti-affinity leave no node for {workload}"),
+            "Add nodes or zones, run fewer replicas, or prefer instead of require.".to_owned(),
+        )
+    } else {
+        let keys = unlabelled.join(", ");
+        (
+            format!("{workload} has to be spread by {keys}, a label that no node has"),
+            format!("Label the nodes with {keys}, or spread by a label that they have."),
+        )
+    };
+    let finding = Finding::new(Cause::ScheduleSpread, workload.clone(), 0.93, what)
+        .field("spec.template.spec.affinity")
+        .remedy(remedy, &[]);
+    let by = keys.into_iter().collect::<Vec<_>>().join(", ");
+    if by.is_empty() { finding } else { finding.evidence(workload.to_string(), format!("topologyKey: {by}")) }
 }
 
 /// The fault of a node that takes no pods, and would have to take those of a workload.

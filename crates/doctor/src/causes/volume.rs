@@ -451,7 +451,7 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
                     Object::new("PersistentVolumeClaim", pod.namespace(), &fault.volume),
                     &ill.workload,
                 ),
-                Cause::VolumeAttach => attach(look, pod, &at),
+                Cause::VolumeAttach => attach(look, pod, &at, fault.is_held),
                 Cause::OperatorCloudCredentials => Finding::new(
                     fault.cause,
                     at,
@@ -480,10 +480,18 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
                 let class = claim
                     .str_at(&["spec", "storageClassName"])
                     .and_then(|name| look.cluster.get("StorageClass", "", name));
-                let driver = class.and_then(|class| class.str_at(&["provisioner"])).unwrap_or_default();
+                let volume = claim.str_at(&["spec", "volumeName"]).unwrap_or_default();
+                let volume = look.cluster.get("PersistentVolume", "", volume);
+                let driver = class
+                    .and_then(|class| class.str_at(&["provisioner"]))
+                    .or_else(|| volume?.str_at(&["spec", "csi", "driver"]))
+                    .unwrap_or_default();
+                finding = of_driver(look, volume).into_iter().fold(finding, |finding, (object, told)| {
+                    finding.evidence(object.to_string(), told).suffers(object, "is not whole")
+                });
                 finding = drivers(look.cluster, driver).into_iter().fold(finding, Finding::below);
                 // Without the class or the workloads nobody knows whose pods would tell why.
-                let is_seen = look.cluster.has_kind("DaemonSet") && class.is_some();
+                let is_seen = look.cluster.has_kind("DaemonSet") && !driver.is_empty();
                 finding = if is_seen || driver_told(event) { finding } else { finding.not_known() };
                 finding = drivers_pods(look, pod, driver).into_iter().fold(finding, Finding::below);
             }
@@ -565,14 +573,45 @@ fn claim_of(cluster: &Cluster<'_>, pod: &Value, volume: &str) -> Option<Object> 
         .map(|(_, claim)| Object::new("PersistentVolumeClaim", pod.namespace(), claim))
 }
 
-/// A volume that hangs on another node, and who holds it there.
-fn attach(look: &Look<'_>, pod: &Value, at: &Object) -> Finding {
+/// What storage drivers keep of a volume themselves, in objects that bear its name.
+const OF_DRIVERS: &[&str] =
+    &["Volume", "LogicalVolume", "LVMVolume", "ZFSVolume", "JivaVolume", "CStorVolume"];
+
+/// The red objects that a driver keeps of a volume, and what they tell.
+fn of_driver(look: &Look<'_>, volume: Option<&Value>) -> Vec<(Object, String)> {
+    let Some(volume) = volume else { return Vec::new() };
+    let handle = volume.str_at(&["spec", "csi", "volumeHandle"]);
+    let all = OF_DRIVERS.iter().flat_map(|kind| look.cluster.all(kind).iter());
+    let own = all.filter(|it| it.name() == volume.name() || Some(it.name()) == handle);
+    let red = own.map(|it| (Object::from_live(it), it)).filter(|(object, _)| look.is_red(object));
+    red.map(|(object, it)| {
+        let refused = crate::cluster::conditions(it).filter(|it| it.str_at(&["status"]) == Some("False"));
+        let state = it.str_at(&["status", "robustness"]).or_else(|| it.str_at(&["status", "state"]));
+        let told = state.map(str::to_owned).into_iter().chain(refused.map(crate::cluster::condition_text));
+        (object, told.collect::<Vec<_>>().join("; "))
+    })
+    .collect()
+}
+
+/// A volume that hangs on another node, and who holds it there; or one that its driver does not attach.
+fn attach(look: &Look<'_>, pod: &Value, at: &Object, is_held: bool) -> Finding {
     let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
     let holders = look.cluster.pods_in(pod.namespace()).iter().filter(|other| {
         other.name() != pod.name() && at.kind == "PersistentVolumeClaim" && mounts(other, &at.name)
     });
     let holder =
         holders.clone().find(|other| other.str_at(&["spec", "nodeName"]).is_some_and(|other| other != node));
+    let volume = look.cluster.live(at).and_then(|claim| claim.str_at(&["spec", "volumeName"]));
+    let attachment = look.cluster.all("VolumeAttachment").iter().find(|it| {
+        volume.is_some()
+            && it.str_at(&["spec", "source", "persistentVolumeName"]) == volume
+            && it.str_at(&["spec", "nodeName"]) != Some(node)
+    });
+    if !is_held && holder.is_none() && attachment.is_none() {
+        let what = format!("the driver does not attach the volume of {at}");
+        return Finding::new(Cause::VolumeAttach, at.clone(), 0.9, what)
+            .remedy("Look at the volume in its own system, and at the driver's log.", &[]);
+    }
     let mut finding = Finding::new(
         Cause::VolumeAttach,
         at.clone(),
@@ -593,12 +632,6 @@ fn attach(look: &Look<'_>, pod: &Value, at: &Object) -> Finding {
             .evidence(Object::from_live(holder).to_string(), format!("holds it on {other}"))
             .below(Object::new("Node", "", other));
     }
-    let volume = look.cluster.live(at).and_then(|claim| claim.str_at(&["spec", "volumeName"]));
-    let attachment = look.cluster.all("VolumeAttachment").iter().find(|it| {
-        volume.is_some()
-            && it.str_at(&["spec", "source", "persistentVolumeName"]) == volume
-            && it.str_at(&["spec", "nodeName"]) != Some(node)
-    });
     if let Some(attachment) = attachment {
         let other = attachment.str_at(&["spec", "nodeName"]).unwrap_or_default();
         finding = finding

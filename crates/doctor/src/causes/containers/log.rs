@@ -158,9 +158,13 @@ fn complaint_fault<'a>(
             return crate::causes::api::overload(look, &Caller::of_ill(look, ill), &complaint.line);
         }
         Cause::ControlEtcd => crate::causes::control_plane::etcd_fault(look, source, &complaint.line),
-        Cause::OperatorCloudCredentials => new(
-            format!("the cloud refuses the credentials of {}", ill.workload),
-            "Give the program's identity the rights that the line names.",
+        Cause::OperatorCloudCredentials => with_cloud_identity(
+            look,
+            ill,
+            new(
+                format!("the cloud refuses the credentials of {}", ill.workload),
+                "Give the program's identity the rights that the line names.",
+            ),
         ),
         Cause::NodePressure | Cause::NodeRuntime => node_lacks(look, ill, complaint, source)?,
         Cause::ImagePlatform => new(
@@ -170,6 +174,21 @@ fn complaint_fault<'a>(
         _ => return None,
     };
     Some(finding)
+}
+
+/// Annotations by which a ServiceAccount names who its pods are in a cloud.
+const CLOUD_IDENTITIES: &[&str] =
+    &["eks.amazonaws.com/role-arn", "iam.gke.io/gcp-service-account", "azure.workload.identity/client-id"];
+
+/// A finding with who the workload is in its cloud, as its ServiceAccount says.
+fn with_cloud_identity(look: &Look<'_>, ill: &Ill<'_>, finding: Finding) -> Finding {
+    let name = ill.spec().str_at(&["serviceAccountName"]).unwrap_or("default");
+    let Some(account) = look.cluster.get("ServiceAccount", ill.namespace(), name) else { return finding };
+    let source = Object::from_live(account).to_string();
+    CLOUD_IDENTITIES.iter().fold(finding, |finding, key| match account.annotation(key) {
+        Some(identity) => finding.evidence(&source, format!("{key}: {identity}")),
+        None => finding,
+    })
 }
 
 /// What the node of a program lacks: a limit that all its programs share is reached, or a module of the
