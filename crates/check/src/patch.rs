@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_diag::{Edit, SourceMap};
+use tiphys_diff::unified_texts;
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
 use crate::{Finding, Fix, finding::Confidence};
@@ -77,8 +78,7 @@ pub fn unified(fix: &Fix, sources: &SourceMap) -> String {
     let mut out = String::new();
     for (file, text) in apply(&fix.patch, sources).unwrap_or_default() {
         let before = sources.text(&file).unwrap_or_default();
-        let diff = similar::TextDiff::from_lines(before, text.as_str());
-        out.push_str(&diff.unified_diff().header(&format!("a/{file}"), &format!("b/{file}")).to_string());
+        out.push_str(&unified_texts(before, &text, &format!("a/{file}"), &format!("b/{file}")));
     }
     out
 }

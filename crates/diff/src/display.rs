@@ -9,14 +9,15 @@ use similar::TextDiff;
 /// Secrets before. Empty if the texts are equal.
 pub fn unified(live: &Value, target: &Value, live_name: &str, target_name: &str) -> String {
     let (old, new) = (readable(live), readable(target));
+    unified_texts(&old, &new, live_name, target_name)
+}
+
+/// Two texts, compared line by line, in unified form with three lines of context. Empty if they are equal.
+pub fn unified_texts(old: &str, new: &str, old_name: &str, new_name: &str) -> String {
     if old == new {
         return String::new();
     }
-    TextDiff::from_lines(old.as_str(), new.as_str())
-        .unified_diff()
-        .context_radius(3)
-        .header(live_name, target_name)
-        .to_string()
+    TextDiff::from_lines(old, new).unified_diff().context_radius(3).header(old_name, new_name).to_string()
 }
 
 /// An object as sorted YAML for people: every line of a text is a line, which the tools' YAML folds, or

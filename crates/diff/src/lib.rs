@@ -21,7 +21,7 @@ mod server_side_diff;
 
 pub use apply_body::applied_form;
 pub use custom_field_types::{is_known_type, known_types};
-pub use display::{readable, unified};
+pub use display::{readable, unified, unified_texts};
 pub use duplicate_keys::{has_repeats, has_rivals, items_once, last_only};
 pub use fields::Fields;
 pub use ignore::{IgnoreError, IgnoreRules};
