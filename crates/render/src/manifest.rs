@@ -181,6 +181,8 @@ fn check_duplicates(
 ) -> Result<(), RenderError> {
     // The parser bounds nesting far below what this stack could not hold.
     const MAX_DEPTH: usize = 10_000;
+    // Each is told with the file's text, and nobody mends more at once.
+    const MAX_REPEATED: usize = 20;
     if depth > MAX_DEPTH {
         return Err(RenderError::new(format!("{file} is nested deeper than {MAX_DEPTH}")));
     }
@@ -190,6 +192,7 @@ fn check_duplicates(
             for (key, value) in pairs {
                 if let Content::Scalar(name) = &key.content
                     && name != "<<"
+                    && repeated.len() < MAX_REPEATED
                     && let Some(first) = seen.insert(name, key.span.start)
                 {
                     let diagnostic = Diagnostic::error(

@@ -1,6 +1,7 @@
 //! `cargo xtask hostile`: inputs that are meant to end the program, fill the memory, hang, or write on the terminal.
 //! Every command that reads a repository runs on every one of them, in a process with a limit on addresses.
 
+mod counts;
 mod dumps;
 mod expressions;
 mod growth;
@@ -104,7 +105,7 @@ fn is_meant(name: &str, only: &[String]) -> bool {
 }
 
 fn all() -> Vec<Case> {
-    [templates::cases(), readers::cases(), expressions::cases(), dumps::cases()]
+    [counts::cases(), templates::cases(), readers::cases(), expressions::cases(), dumps::cases()]
         .into_iter()
         .flatten()
         .collect()
@@ -131,6 +132,9 @@ fn commands(case: &Case) -> Vec<Vec<&'static str>> {
     }
     if case.has("w/kustomization.yaml") {
         all.push(vec!["render", "kustomize", "w"]);
+    }
+    if case.name.starts_with("count-") {
+        all.push(vec!["rehearse", "--offline"]);
     }
     if case.name.starts_with("name-") {
         all.extend(

@@ -34,9 +34,9 @@
 //! ## When to suppress
 //! Never for a cycle.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque, btree_map::Entry};
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::tools::terraform::{Block, Reference};
 
 use crate::{Context, Finding, Report, Rule};
@@ -81,51 +81,63 @@ fn edges<'a>(group: &str, block: &'a Block) -> BTreeMap<&'a str, &'a Reference> 
     references.filter_map(|it| Some((group_name(it)?, it))).filter(|(name, _)| *name != group).collect()
 }
 
+/// The other groups that each group's own block names, with the places.
+type Edges<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Reference>>;
+
 fn cycles(groups: &BTreeMap<&str, &Block>, report: &mut Report) {
+    let edges: Edges<'_> = groups.iter().map(|(name, block)| (*name, edges(name, block))).collect();
     let mut reported: BTreeSet<BTreeSet<&str>> = BTreeSet::new();
-    for start in groups.keys() {
-        let Some(cycle) = shortest(groups, start) else { continue };
-        if !reported.insert(cycle.iter().copied().collect()) {
-            continue;
+    for start in edges.keys() {
+        let Some(cycle) = shortest(&edges, start) else { continue };
+        if reported.insert(cycle.iter().copied().collect()) {
+            report.add(Finding::new(RULE.incident, cycle_found(&cycle, &edges)));
         }
-        let addresses: Vec<String> = cycle.iter().map(|name| format!("aws_security_group.{name}")).collect();
-        let mut diagnostic = RULE.diagnostic(format!("Error: Cycle: {}", addresses.join(", ")));
-        for (at, name) in cycle.iter().enumerate() {
-            let next = cycle[(at + 1) % cycle.len()];
-            let Some(reference) = edges(name, groups[name]).remove(next) else { continue };
-            let label = format!("{name} needs {next}");
-            diagnostic = match at {
-                0 => diagnostic.at(reference.span.clone(), label),
-                _ => diagnostic.see(reference.span.clone(), label),
-            };
-        }
-        let diagnostic = diagnostic
-            .because("an inline rule makes its group depend on the group that it names, so each of them has to exist, and to be deleted, before the other")
-            .help("make the rules resources of their own (aws_vpc_security_group_ingress_rule)")
-            .help("give all of them one group whose rule is `self = true`");
-        report.add(Finding::new(RULE.incident, diagnostic));
     }
 }
 
+/// What is said of groups each of which needs the next, and the last one the first.
+fn cycle_found(cycle: &[&str], edges: &Edges<'_>) -> Diagnostic {
+    /// Places that a person may still read through.
+    const SHOWN: usize = 12;
+    let mut addresses: Vec<String> =
+        cycle.iter().take(SHOWN).map(|name| format!("aws_security_group.{name}")).collect();
+    if cycle.len() > SHOWN {
+        addresses.push(format!("and {} more", cycle.len() - SHOWN));
+    }
+    let mut diagnostic = RULE.diagnostic(format!("Error: Cycle: {}", addresses.join(", ")));
+    for (at, name) in cycle.iter().enumerate().take(SHOWN) {
+        let next = cycle[(at + 1) % cycle.len()];
+        let Some(reference) = edges.get(name).and_then(|named| named.get(next)) else { continue };
+        let label = format!("{name} needs {next}");
+        diagnostic = match at {
+            0 => diagnostic.at(reference.span.clone(), label),
+            _ => diagnostic.see(reference.span.clone(), label),
+        };
+    }
+    diagnostic
+        .because("an inline rule makes its group depend on the group that it names, so each of them has to exist, and to be deleted, before the other")
+        .help("make the rules resources of their own (aws_vpc_security_group_ingress_rule)")
+        .help("give all of them one group whose rule is `self = true`")
+}
+
 /// The shortest way from a group back to itself.
-fn shortest<'a>(groups: &BTreeMap<&'a str, &'a Block>, start: &'a str) -> Option<Vec<&'a str>> {
-    let mut ways: Vec<Vec<&str>> = vec![vec![start]];
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
-    while !ways.is_empty() {
-        let mut longer = Vec::new();
-        for way in ways {
-            let last = *way.last()?;
-            let Some(block) = groups.get(last) else { continue };
-            for next in edges(last, block).into_keys() {
-                if next == start {
-                    return Some(way);
-                }
-                if seen.insert(next) {
-                    longer.push(way.iter().copied().chain([next]).collect());
-                }
+fn shortest<'a>(edges: &Edges<'a>, start: &'a str) -> Option<Vec<&'a str>> {
+    // From which group each was reached first.
+    let mut from: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut open = VecDeque::from([start]);
+    while let Some(group) = open.pop_front() {
+        for next in edges.get(group)?.keys().copied().filter(|next| edges.contains_key(next)) {
+            if next == start {
+                let before = |group: &&'a str| from.get(group).copied();
+                let mut way: Vec<&str> = std::iter::successors(Some(group), before).collect();
+                way.reverse();
+                return Some(way);
+            }
+            if let Entry::Vacant(entry) = from.entry(next) {
+                entry.insert(group);
+                open.push_back(next);
             }
         }
-        ways = longer;
     }
     None
 }

@@ -98,5 +98,5 @@ pub(crate) fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {
     }
     is_called_patch
         || kustomization_entries::of_folder(&survey.files, folder).any(|it| !lists(survey, &it, name))
-        || survey.with_key(&object.key).any(|other| !is_loose(survey, other))
+        || survey.is_rendered(&object.key)
 }

@@ -16,6 +16,7 @@ use super::{
     grouping::{self, Groups},
     kinds::key_of,
     names::ENGINE_NAMESPACE,
+    render_cache::MAX_APPLICATIONS,
     rendering::Rendering,
     units::UnitFolder,
 };
@@ -28,6 +29,8 @@ pub(super) struct Assembly<'a> {
     choices: BTreeMap<String, BTreeSet<String>>,
     no_environment: Option<String>,
     apps: Vec<App>,
+    /// How many Applications are more than are looked at.
+    pub left_out: usize,
     sets: Vec<Set>,
     units: Vec<Unit>,
     objects: Vec<Object>,
@@ -59,6 +62,7 @@ impl<'a> Assembly<'a> {
             choices: BTreeMap::new(),
             no_environment: None,
             apps: Vec::new(),
+            left_out: 0,
             sets: Vec::new(),
             units: Vec::new(),
             objects: Vec::new(),
@@ -215,6 +219,10 @@ impl<'a> Assembly<'a> {
         {
             return;
         }
+        if self.apps.len() >= MAX_APPLICATIONS {
+            self.left_out += 1;
+            return;
+        }
         let rendering = self.found.memo.get(&declared.value).cloned();
         let mut app = App {
             id,
@@ -223,7 +231,7 @@ impl<'a> Assembly<'a> {
             above,
             declared,
             application,
-            outcome: Outcome::Unseen("too many Applications".into()),
+            outcome: Outcome::Unseen("it is one of too many Applications".into()),
             objects: Vec::new(),
             tools: Vec::new(),
             read: Arc::default(),

@@ -19,7 +19,7 @@ use super::{
     flux,
     found::{Found, Seed},
     notice::Notice,
-    render_cache::Memo,
+    render_cache::{MAX_APPLICATIONS, Memo},
     rendering::Rendering,
     rendering::Renderings,
     types::Unseen,
@@ -29,9 +29,6 @@ use super::{
     used::Sorted,
 };
 use crate::unused_folders;
-
-/// How many Applications are followed.
-const MAX_APPLICATIONS: usize = 20_000;
 
 /// Reads a repository whose files are read, with the renderings of earlier readings that still hold. Returns
 /// all renderings for the next.
@@ -77,8 +74,10 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     assembly.faults.extend(faults.cloned());
     assembly.units(&units, loose);
     assembly.grow(seeds);
+    let left_out = assembly.left_out;
     let parts = assembly.finish();
-    let unseen = unseen(&parts.apps, &units, &found);
+    let mut unseen = unseen(&parts.apps, &units, &found);
+    unseen.extend((left_out > 0).then(|| further_applications(left_out)));
     let others = with_units(others, &units);
     let settings = ground.settings.clone();
     let mut survey = Survey { unseen, files: found.files.clone(), notices, others, settings, ..parts };
@@ -492,6 +491,15 @@ fn loose(
         }
     }
     loose
+}
+
+/// What is said of Applications that are more than are looked at.
+fn further_applications(count: usize) -> Unseen {
+    Unseen {
+        what: format!("{count} further Applications"),
+        why: format!("{MAX_APPLICATIONS} are looked at; name a folder with --path to see others"),
+        apps: BTreeSet::new(),
+    }
 }
 
 /// What the Applications and what they do not reach miss, each named once.

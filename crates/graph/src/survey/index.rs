@@ -1,13 +1,13 @@
 //! Looking objects up by where they would live and what they are called.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
 use tiphys_value::ResourceKey;
 
-use super::{EnvironmentId, Object, ObjectId, Owner, Survey, UnitId};
+use super::{EnvironmentId, Object, ObjectId, Owner, Survey, Unit, UnitId, UnitKind};
 
 /// What shares a name space of objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,14 +35,22 @@ impl Object {
 pub(crate) struct Index {
     worlds: BTreeMap<ObjectScope, Vec<ObjectId>>,
     keys: HashMap<ResourceKey, Vec<ObjectId>>,
+    /// The keys of objects that something renders: they do not only stand in a file.
+    rendered: HashSet<ResourceKey>,
 }
 
 impl Index {
     /// Sorts objects.
-    pub(crate) fn from_objects(objects: &[Object]) -> Self {
+    pub(crate) fn from_objects(objects: &[Object], units: &[Unit]) -> Self {
         let mut index = Self::default();
         for object in objects {
             index.worlds.entry(object.world()).or_default().push(object.id);
+            let is_file = |id: UnitId| units.get(id.0).is_some_and(|unit| unit.kind == UnitKind::Manifest);
+            if !matches!(object.owner, Owner::Unit(id) if is_file(id))
+                && !index.rendered.contains(&object.key)
+            {
+                index.rendered.insert(object.key.clone());
+            }
             match index.keys.get_mut(&object.key) {
                 Some(known) => known.push(object.id),
                 None => drop(index.keys.insert(object.key.clone(), vec![object.id])),
@@ -80,7 +88,12 @@ impl Survey {
         ids.iter().map(|id| self.object(*id))
     }
 
+    /// Whether an object of a key is rendered, and does not only stand in files that nothing reads.
+    pub fn is_rendered(&self, key: &ResourceKey) -> bool {
+        self.index().rendered.contains(key)
+    }
+
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::from_objects(&self.objects))
+        self.index.get_or_init(|| Index::from_objects(&self.objects, &self.units))
     }
 }

@@ -25,9 +25,21 @@ use super::{
     types::Outcome,
 };
 
+/// How many Applications are rendered and shown. Large platforms have some hundreds.
+pub(super) const MAX_APPLICATIONS: usize = 5_000;
+
+/// How many objects all Applications may have together before no further one is rendered. Large platforms have
+/// some ten thousand.
+const MAX_OBJECTS: usize = 400_000;
+
+/// How many Applications are rendered before their objects are counted.
+const BATCH: usize = 64;
+
 /// The renderings by what the Application says.
 pub(super) struct Memo<'a> {
     known: Renderings,
+    /// The objects of all renderings.
+    objects: usize,
     /// Those of an earlier survey that hold for this one.
     kept: &'a Renderings,
 }
@@ -35,7 +47,7 @@ pub(super) struct Memo<'a> {
 impl<'a> Memo<'a> {
     /// Knows what was kept.
     pub(super) fn new(kept: &'a Renderings) -> Self {
-        Self { known: Renderings::new(), kept }
+        Self { known: Renderings::new(), objects: 0, kept }
     }
 
     /// All that was asked for.
@@ -48,7 +60,7 @@ impl<'a> Memo<'a> {
         self.known.get(&key(declared))
     }
 
-    /// Renders those Applications that are not known yet.
+    /// Renders those Applications that are not known yet, as many as are looked at.
     pub(super) fn render(&mut self, applications: &[&Value], input: &Input<'_>) {
         let mut open: Vec<(String, Application)> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -57,18 +69,38 @@ impl<'a> Memo<'a> {
             if self.known.contains_key(&key) || !seen.insert(key.clone()) {
                 continue;
             }
-            if let Some(rendering) = self.kept.get(&key) {
-                self.known.insert(key, rendering.clone());
+            if let Some(rendering) = self.kept.get(&key).cloned() {
+                self.add(key, rendering);
                 continue;
             }
             if let Ok(application) = Application::from_value(declared) {
                 open.push((key, application));
             }
         }
-        let done = all(&open, input, self.known.len());
-        for ((key, _), rendering) in open.into_iter().zip(done) {
-            self.known.insert(key, Arc::new(rendering));
+        open.truncate(MAX_APPLICATIONS.saturating_sub(self.known.len()));
+        let before = self.known.len();
+        let (done, count) = (AtomicUsize::new(before), before + open.len());
+        for batch in open.chunks(BATCH) {
+            let is_full = self.objects > MAX_OBJECTS;
+            // On every processor; the results are in the order of the Applications.
+            let renderings = parallel::each(batch, |(_, application)| {
+                let rendering = if is_full {
+                    Rendering::unseen(format!("the Applications before it have over {MAX_OBJECTS} objects"))
+                } else {
+                    render_application(application, input)
+                };
+                (input.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
+                rendering
+            });
+            for ((key, _), rendering) in batch.iter().zip(renderings) {
+                self.add(key.clone(), Arc::new(rendering));
+            }
         }
+    }
+
+    fn add(&mut self, key: String, rendering: Arc<Rendering>) {
+        self.objects += rendering.objects.len();
+        self.known.insert(key, rendering);
     }
 }
 
@@ -77,16 +109,6 @@ fn key(declared: &Value) -> String {
     let metadata =
         declared.get("metadata").map(|m| (m.get("name"), m.get("namespace"), m.get("annotations")));
     serde_json::to_string(&(metadata, declared.get("spec"))).unwrap_or_default()
-}
-
-/// Renders on every processor; the results are in the order of the Applications.
-fn all(open: &[(String, Application)], input: &Input<'_>, before: usize) -> Vec<Rendering> {
-    let done = AtomicUsize::new(before);
-    parallel::each(open, |(_, application)| {
-        let rendering = render_application(application, input);
-        (input.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, before + open.len());
-        rendering
-    })
 }
 
 /// Why what an Application of other repositories renders is not known, where that is not asked for.
@@ -102,15 +124,8 @@ fn is_foreign(application: &Application, input: &Input<'_>) -> bool {
 pub(super) fn render_application(application: &Application, input: &Input<'_>) -> Rendering {
     if !input.options.foreign && is_foreign(application, input) {
         let addresses = application.spec.effective_sources().into_iter().map(|source| source.repo_url);
-        return Rendering {
-            outcome: Outcome::Unseen(OF_OTHERS.to_owned()),
-            objects: Vec::new(),
-            tools: Vec::new(),
-            read: Arc::default(),
-            seen: Arc::default(),
-            missed: Vec::new(),
-            touched: Touched { addresses: addresses.collect(), ..Touched::default() },
-        };
+        let touched = Touched { addresses: addresses.collect(), ..Touched::default() };
+        return Rendering { touched, ..Rendering::unseen(OF_OTHERS.to_owned()) };
     }
     let Attempt { result, read, missed, touched } = attempt(application, input, &Here::new(input));
     let read = Arc::new(read);

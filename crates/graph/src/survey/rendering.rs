@@ -22,6 +22,21 @@ pub(super) struct Rendering {
     pub touched: Touched,
 }
 
+impl Rendering {
+    /// Of an Application that is not looked at, and why.
+    pub(super) fn unseen(why: String) -> Self {
+        Self {
+            outcome: Outcome::Unseen(why),
+            objects: Vec::new(),
+            tools: Vec::new(),
+            read: Arc::default(),
+            seen: Arc::default(),
+            missed: Vec::new(),
+            touched: Touched::default(),
+        }
+    }
+}
+
 /// Renderings by what the Application says.
 pub(super) type Renderings = HashMap<String, Arc<Rendering>>;
 

@@ -83,14 +83,14 @@ impl StatedSettings {
         self.inflates_charts |=
             is_kustomization(file) && text.lines().any(|line| line.starts_with("helmCharts:"));
         let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-        // The lines that the present one stands below, the nearest last.
-        let mut above: Vec<&str> = Vec::new();
+        // The lines that the present one stands below with their indentation, the nearest last.
+        let mut above: Vec<(usize, &str)> = Vec::new();
         while let Some(line) = lines.next() {
             let Some((key, value)) = line.split_once(':') else { continue };
-            let depth = |line: &str| line.len() - line.trim_start().len();
-            above.retain(|outer| depth(outer) < depth(line));
-            let is_parameter = above.last().is_some_and(|outer| outer.trim() == "params:");
-            above.push(line);
+            let indent = line.len() - line.trim_start().len();
+            while above.pop_if(|(outer, _)| *outer >= indent).is_some() {}
+            let is_parameter = above.last().is_some_and(|(_, outer)| outer.trim() == "params:");
+            above.push((indent, line));
             let key = key.trim().trim_matches(['"', '\'']);
             if !matches!(key, "kustomize.buildOptions" | "kustomizeBuildOptions") {
                 continue;

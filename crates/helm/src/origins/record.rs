@@ -18,6 +18,10 @@ const LATEST: usize = 32;
 /// How many texts that were made for one buffer are kept.
 const MAX_CHILDREN: usize = 4096;
 
+/// How many parts of the output are noted. A chart writes some ten thousand; what a loop without end writes
+/// behind these has no known place.
+const MAX_RUNS: usize = 1_000_000;
+
 /// A place in a template, and the calls that led there.
 #[derive(Clone, Debug)]
 pub(super) struct TemplatePosition {
@@ -74,6 +78,8 @@ pub(super) struct Recorder {
     /// Texts that are being executed as templates: the name of their file, and where their parts came from.
     sources: Vec<(SmolStr, Vec<Part>)>,
     done: Vec<Run>,
+    /// How many runs were noted.
+    noted: usize,
 }
 
 impl Recorder {
@@ -188,9 +194,10 @@ impl Recorder {
     }
 
     fn write(&mut self, site: Site<'_>, output: Range<usize>, reads: &[OriginId], is_action: bool) {
-        if output.is_empty() {
+        if output.is_empty() || self.noted >= MAX_RUNS {
             return;
         }
+        self.noted += 1;
         let place = self.place(site);
         let Some(buffer) = self.buffers.last_mut() else { return };
         buffer.known.push(if is_action { buffer.known_now() } else { PrintBounds::default() });

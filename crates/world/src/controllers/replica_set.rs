@@ -82,7 +82,9 @@ impl Controller for ReplicaController {
             false => set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0) as usize,
         };
         let surplus = pods.len().saturating_sub(wanted);
-        pods.sort_by_cached_key(going_first);
+        if surplus > 0 {
+            pods.sort_by_cached_key(going_first);
+        }
         let availability = Availability::from_owner(&set, context.now);
         let mut status = status(&set, &pods[surplus..], availability);
         if self.kind == "ReplicaSet" {
