@@ -1,7 +1,6 @@
 //! `cargo xtask charts values FOLDER`: the tables of the values that charts know, one file a chart.
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -12,24 +11,19 @@ use super::{for_each_chart, value_facts::ValueFacts};
 
 const TABLES: &str = "crates/check/data/chart-values";
 
-/// Writes the tables of all charts of a folder, and the list of tables that the program is built with.
+/// Writes the tables of all charts of a folder.
 ///
 /// # Errors
 /// The folder cannot be read or holds no chart, or the tables cannot be written.
 pub(super) fn write(folder: &Path) -> anyhow::Result<()> {
     let tables = for_each_chart(folder, table_of)?;
     anyhow::ensure!(!tables.is_empty(), "{} holds no chart: the tables stay as they are", folder.display());
-    let mut list = String::from("// Made by `cargo xtask charts values`: the tables beside this file.\n[\n");
     for ((chart, owners), table) in &tables {
         let owner = owners.split(',').next().unwrap_or(owners);
-        let name = format!("{owner}/{chart}.txt");
-        let path = Path::new(TABLES).join(&name);
+        let path = Path::new(TABLES).join(format!("{owner}/{chart}.txt"));
         fs::create_dir_all(path.parent().context("has a folder")?)?;
         fs::write(&path, table)?;
-        let _ = writeln!(list, "    include_str!(\"{name}\"),");
     }
-    list.push_str("]\n");
-    fs::write(Path::new(TABLES).join("all.rs"), list)?;
     println!("{} charts", tables.len());
     Ok(())
 }

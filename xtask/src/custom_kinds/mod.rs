@@ -11,7 +11,6 @@ mod text;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
     fs,
     path::Path,
 };
@@ -65,18 +64,6 @@ pub(crate) fn run(action: &Action) -> anyhow::Result<()> {
     for (group, table) in &tables {
         fs::write(table_path(group), table)?;
     }
-    let mut groups = BTreeSet::new();
-    for entry in fs::read_dir(TABLES)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        groups.extend(name.strip_suffix(".txt").map(str::to_owned));
-    }
-    let mut list =
-        String::from("// Made by `cargo xtask custom-kinds write`: the tables beside this file.\n[\n");
-    for group in &groups {
-        let _ = writeln!(list, "    (\"{group}\", include_str!(\"{group}.txt\")),");
-    }
-    list.push_str("]\n");
-    fs::write(Path::new(TABLES).join("all.rs"), list)?;
     println!("{} groups written", tables.len());
     Ok(())
 }

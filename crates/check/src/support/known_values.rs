@@ -15,13 +15,18 @@ use std::{
 use tiphys_diag::similar_names;
 use tiphys_value::Value;
 
-use super::{chart_uses::ChartUse, known_charts::is_in_range, placeholders, value_steps::Step};
+use super::{
+    chart_uses::ChartUse, known_charts::is_in_range, packed_tables::PackedTables, placeholders,
+    value_steps::Step,
+};
 
-const TABLES: &[&str] = &include!("../../data/chart-values/all.rs");
+/// The charts' tables, by the files' names.
+static TABLES: PackedTables =
+    PackedTables::new(include_bytes!(concat!(env!("OUT_DIR"), "/chart-values.packed")));
 const ANY: &str = "*";
 
 static TABLES_READ: LazyLock<Vec<KnownValues>> =
-    LazyLock::new(|| TABLES.iter().filter_map(|table| KnownValues::read(table)).collect());
+    LazyLock::new(|| TABLES.all().iter().filter_map(|(_, table)| KnownValues::read(table)).collect());
 
 /// The values that some versions of a chart know.
 pub(crate) struct KnownValues {

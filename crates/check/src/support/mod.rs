@@ -32,6 +32,7 @@ pub(crate) mod made_secrets;
 pub(crate) mod misspelled_names;
 pub(crate) mod mutations;
 pub(crate) mod operated_services;
+pub(crate) mod packed_tables;
 pub(crate) mod placeholders;
 pub(crate) mod pod_references;
 pub(crate) mod pod_security;

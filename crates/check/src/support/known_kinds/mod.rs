@@ -16,8 +16,11 @@ use tiphys_value::GroupVersionKind;
 pub(crate) use field_rules::FieldRules;
 use table::Table;
 
+use super::packed_tables::PackedTables;
+
 /// The groups, each with its table.
-const TABLES: &[(&str, &str)] = &include!("../../../data/custom-kinds/all.rs");
+static TABLES: PackedTables =
+    PackedTables::new(include_bytes!(concat!(env!("OUT_DIR"), "/custom-kinds.packed")));
 
 /// What is known of a kind.
 pub(crate) struct KnownKind {
@@ -32,7 +35,7 @@ static KINDS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let of_table = |&(group, text): &(&'static str, &'static str)| {
         entries(text).filter_map(move |entry| Some((group, entry.line.split_once(' ')?.1)))
     };
-    TABLES.iter().flat_map(of_table).collect()
+    TABLES.all().iter().flat_map(of_table).collect()
 });
 
 /// The kinds that one line of a table names.
@@ -45,7 +48,7 @@ struct Entry {
 
 /// What is known of a kind; nothing if it is not in a table.
 pub(crate) fn find(gvk: &GroupVersionKind) -> Option<KnownKind> {
-    let (_, table) = TABLES.iter().find(|(group, _)| *group == gvk.group)?;
+    let (_, table) = TABLES.all().iter().find(|(group, _)| *group == gvk.group)?;
     let entry = entries(table).find(|entry| is_of(entry.line, gvk))?;
     let (schema, rules) = Table::new(table).object(entry.fields);
     Some(KnownKind { schema: StructuralSchema::new(&schema), rules })
@@ -53,7 +56,7 @@ pub(crate) fn find(gvk: &GroupVersionKind) -> Option<KnownKind> {
 
 /// Whether the table has kinds of a group.
 pub(crate) fn is_group(group: &str) -> bool {
-    TABLES.iter().any(|(own, _)| *own == group)
+    TABLES.all().iter().any(|(own, _)| *own == group)
 }
 
 /// The groups in which the table has a kind.
@@ -96,7 +99,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_tables_is_read() {
-        for (group, text) in TABLES {
+        for (group, text) in TABLES.all() {
             let table = Table::new(text);
             assert_eq!(table.unread_lines(text), Vec::<&str>::new(), "{group}");
             for Entry { line, .. } in entries(text) {
