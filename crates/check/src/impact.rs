@@ -175,6 +175,7 @@ pub struct Impacts<'a> {
     by_file: HashMap<&'a str, Vec<&'a App>>,
     /// The Applications right below each.
     below: BTreeMap<AppId, Vec<AppId>>,
+    is_run_by_applications: bool,
     /// Of the Kustomizations and releases of Flux those that wait for each.
     waiting: BTreeMap<FluxId, Vec<AppId>>,
 }
@@ -210,6 +211,7 @@ impl<'a> Impacts<'a> {
             by_name: HashMap::new(),
             by_file: HashMap::new(),
             below: BTreeMap::new(),
+            is_run_by_applications: is_run_by_applications(survey),
             waiting: waiting(survey),
         };
         for app in &survey.apps {
@@ -302,8 +304,11 @@ impl<'a> Impacts<'a> {
     fn reach(&self, finding: &Finding) -> Reach {
         let Some(label) = &finding.diagnostic.primary else { return Reach::Application };
         let file = label.span.file.as_ref();
-        if is_unreached(self.survey, file) {
-            return Reach::Nothing;
+        match unreached(self.survey, file) {
+            // Where Applications do not run the repository, people apply its kustomizations.
+            Some(UnitKind::Kustomization) if !self.is_run_by_applications => return Reach::ByHand,
+            Some(_) => return Reach::Nothing,
+            None => {}
         }
         let survey = self.survey;
         let of_flux = survey.flux.iter().flat_map(|flux| &flux.apps);
@@ -334,13 +339,16 @@ impl<'a> Impacts<'a> {
     }
 }
 
-/// Whether a file lies in a chart or kustomization that no Application reaches.
-fn is_unreached(survey: &Survey, file: &str) -> bool {
-    let holds =
-        |unit: &Unit| unit.kind != UnitKind::Manifest && (unit.path.is_empty() || is_below(file, &unit.path));
-    let clusters = std::iter::once(survey).chain(survey.flux.as_deref());
-    survey.units.iter().any(holds)
-        && !clusters.flat_map(|survey| &survey.apps).any(|app| app.read.contains(file))
+/// Whether a file lies in a chart or kustomization that no Application reaches, and in which of the two.
+fn unreached(survey: &Survey, file: &str) -> Option<UnitKind> {
+    let holds = |unit: &&Unit| {
+        unit.kind != UnitKind::Manifest && (unit.path.is_empty() || is_below(file, &unit.path))
+    };
+    let kinds = survey.units.iter().filter(holds).map(|unit| unit.kind);
+    // A chart inside a kustomization is a chart: it stands before that in the order of kinds.
+    let kind = kinds.min()?;
+    let mut clusters = std::iter::once(survey).chain(survey.flux.as_deref()).flat_map(|survey| &survey.apps);
+    (!clusters.any(|app| app.read.contains(file))).then_some(kind)
 }
 
 /// Whether Applications render most of a repository, so that what none reaches is not what it is about.

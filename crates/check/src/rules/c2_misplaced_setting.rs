@@ -23,7 +23,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::{Location, ObjectExt, Value};
 
 use super::unread_chart_values::place_of;
 use crate::{
@@ -118,6 +118,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    patches(context, &mut once);
     for used in context.chart_uses().iter().filter(|it| it.chart == "argo-cd") {
         for (index, values) in used.values.iter().enumerate() {
             for here in &ALL {
@@ -141,6 +142,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Patches of these ConfigMaps, where the installation that they are for is out of reach.
+fn patches(context: &Context<'_>, once: &mut Once) {
+    let (survey, files) = (context.survey, &context.survey.files);
+    for path in files.ending(&[".yaml", ".yml"]) {
+        let Some(text) = files.text(path).filter(|text| text.contains("name: argocd-")) else { continue };
+        let is_object = || survey.objects.iter().any(|it| it.rendered.location.file == *path);
+        let Some(value) = files.value(path).filter(|value| value.kind() == "ConfigMap" && !is_object())
+        else {
+            continue;
+        };
+        let Some(here) = ALL.iter().find(|it| it.name == value.name()) else { continue };
+        for (key, right) in misplaced(value.get("data"), here) {
+            let at = text.lines().position(|line| line.trim_start().starts_with(&format!("{key}:")));
+            let Some(at) = at.filter(|_| !is_set(context, right, key)) else { continue };
+            let location = Location::new(path.clone(), u32::try_from(at).unwrap_or_default() + 1, 0);
+            let diagnostic = RULE
+                .diagnostic(format!(
+                    "this patch of {} sets {key}, which {} is read for",
+                    here.name, right.name
+                ))
+                .at(files.span(&location), "nobody reads this")
+                .because(format!("Argo CD looks for {key} in {} alone, and not in {}", right.name, here.name))
+                .help(format!("put it into ConfigMap {}", right.name));
+            once.add(key, Finding::new(RULE.incident, diagnostic));
+        }
+    }
 }
 
 /// The keys of a map that another one is read for.

@@ -212,8 +212,8 @@ fn missing<'a>(
     (!is_doubtful).then_some(Hint::None)
 }
 
-/// The one Secret or ConfigMap of a name, where it stands as a manifest in another namespace, and no file
-/// that is no manifest speaks of it.
+/// The one Secret or ConfigMap of a name, where it stands as a manifest in another namespace, and no line of
+/// any file says how another is made.
 fn made_elsewhere<'a>(
     context: &Context<'_>,
     cluster: &Cluster<'a>,
@@ -224,8 +224,10 @@ fn made_elsewhere<'a>(
     };
     let mut all = cluster.objects.iter().copied().filter(is_one);
     let only = all.next().filter(|_| all.next().is_none())?;
-    let may_come =
-        is_copied(only) || is_scripted(context, reference.name) || is_spoken_of(context, reference.name);
+    const MAKES: [&str; 4] = ["create", "apply", "copy", "kubectl"];
+    let makes = |line: &str| line.contains(reference.name) && MAKES.iter().any(|word| line.contains(word));
+    let may_come = is_copied(only)
+        || context.survey.files.any_text(|text| text.contains(reference.name) && text.lines().any(makes));
     (matches!(reference.kind, "Secret" | "ConfigMap") && !may_come).then_some(Hint::Elsewhere(only))
 }
 

@@ -78,12 +78,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 add_elsewhere(context, object, &named, other, &mut once);
                 continue;
             }
-            let meant = nearest_object(object, &named, others)
-                .or_else(|| unused(context, object, &named, others))
-                .or_else(|| longer_or_shorter(context, object, &named, others));
-            if let Some(meant) = meant
-                && !is_made(context, named.name)
-            {
+            let meant =
+                nearest_object(object, &named, others).or_else(|| unused(context, object, &named, others));
+            if let Some(meant) = meant {
+                if !is_made(context, named.name) {
+                    add(context, object, &named, meant, &mut once);
+                }
+            } else if let Some(meant) = longer_or_shorter(context, object, &named, others) {
                 add(context, object, &named, meant, &mut once);
             }
         }
@@ -235,13 +236,17 @@ fn unused<'a>(
     all.next().copied().filter(|_| all.next().is_none())
 }
 
-/// Whether a text of a value is a name, or the last words of an address begin with it.
+/// Whether a text of a value is a name, or an address whose host begins with it.
 fn says(value: &Value, name: &str) -> bool {
+    let is_host = |part: &str| {
+        part.contains(['.', ':']) && part.split(['.', ':', '/']).next().is_some_and(|host| host == name)
+    };
     match value {
         Value::String(text) => {
             **text == *name
-                || text.split(['/', '@', ',', ' ', '=']).any(|it| it.split(['.', ':']).next() == Some(name))
-                    && text.contains(['.', ':'])
+                || text
+                    .split(['@', ',', ' ', '='])
+                    .any(|part| is_host(part.rsplit("//").next().unwrap_or(part)))
         }
         Value::Array(items) => items.iter().any(|it| says(it, name)),
         Value::Object(map) => map.iter().any(|(key, it)| key == name || says(it, name)),
@@ -271,7 +276,12 @@ fn longer_or_shorter<'a>(
         let objects = context.survey.objects.iter().filter(|it| it.folder() == object.folder());
         objects.filter(|it| it.id != only.id).any(|it| says(it.value(), &only.key.name))
     };
-    (is_near && is_of_place && !is_named()).then_some(only)
+    // What operators and releases of the name make, nobody sees.
+    let is_operated = || {
+        let of_name = context.survey.objects.iter().filter(|it| it.key.name == named.name);
+        of_name.map(|it| it.key.group.as_str()).any(|it| it.contains('.') && !it.ends_with(".k8s.io"))
+    };
+    (is_near && is_of_place && !is_named() && !is_operated()).then_some(only)
 }
 
 /// Whether two names differ in digits, or in one letter at the end: the second of several, as a rule.
