@@ -113,15 +113,17 @@ fn points(finding: &Finding, effect: Effect, reach: Reach, apps: usize) -> i64 {
         Reach::Nothing => -50,
     };
     let certainty = if finding.confidence == Confidence::Certain { 0 } else { -12 };
-    // What is not applied and would deploy others takes all of these along.
-    let along = if effect == Effect::CannotApply && deploys_others(finding) { 2 } else { 0 };
+    // What is not applied, or waits for ever, and would deploy others takes all of these along.
+    let stops = matches!(effect, Effect::CannotApply | Effect::NeverEnds);
+    let along = if stops && deploys_others(finding) { 4 } else { 0 };
     let effect = match effect {
         Effect::CannotRender | Effect::Removes => 8,
         Effect::CannotApply | Effect::NeverEnds | Effect::CannotStart => 6,
         Effect::Unreachable => 5,
         Effect::Tools => 3,
         Effect::Fights => 0,
-        Effect::NotAsMeant => -10,
+        // What breaks stands before what works, however sure that is.
+        Effect::NotAsMeant => -26,
     };
     let apps = 2 * i64::from((apps as u64 + 1).ilog2());
     severity + reach + certainty + effect + along + apps.min(MOST_FOR_APPLICATIONS)
@@ -164,15 +166,15 @@ fn rule_of<'f>(group: &CauseGroup, findings: &'f [Finding]) -> &'f str {
     findings[group.findings[0]].diagnostic.rule.as_str()
 }
 
-/// The findings that have one cause: of one rule, and of one line or of the same words but for the names of
-/// the object and of the Application.
+/// The findings that have one cause: of one rule, and of one line, of the same words but for the names of
+/// the object and of the Application, or explained by the same other places.
 fn same_cause(findings: &[Finding]) -> Vec<Vec<usize>> {
     let mut group_of: Vec<usize> = (0..findings.len()).collect();
     let mut first: HashMap<(&str, Severity, String), usize> = HashMap::new();
     for (at, finding) in findings.iter().enumerate() {
         let diagnostic = &finding.diagnostic;
         let place = diagnostic.primary.as_ref().map(|label| line_of(&label.span));
-        for key in place.into_iter().chain([without_names(finding)]) {
+        for key in place.into_iter().chain([without_names(finding)]).chain(explained_by(finding)) {
             let known = *first.entry((&diagnostic.rule, diagnostic.severity, key)).or_insert(at);
             let (own, other) = (root(&group_of, at), root(&group_of, known));
             group_of[own.max(other)] = own.min(other);
@@ -192,6 +194,14 @@ fn root(group_of: &[usize], mut at: usize) -> usize {
         at = group_of[at];
     }
     at
+}
+
+/// The other places that explain a finding, if there are any: pods that one label of their namespace forbids,
+/// ports that one workload does not have.
+fn explained_by(finding: &Finding) -> Option<String> {
+    let related = &finding.diagnostic.related;
+    let places: Vec<String> = related.iter().map(|label| line_of(&label.span)).collect();
+    (!places.is_empty()).then(|| format!("see {}", places.join(" ")))
 }
 
 fn line_of(span: &Span) -> String {
@@ -268,6 +278,21 @@ mod tests {
             finding("C2-invalid", "spec.env[a1].value: Invalid value", "Pod/web", 3),
         ];
         assert_eq!(same_cause(&items), [vec![0, 1], vec![2]]);
+    }
+
+    #[test]
+    fn what_one_place_explains_is_one_cause() {
+        let explained = |message: &str, object: &str, line: u32, by: u32| {
+            let mut finding = finding("E6-unknown-port", message, object, line);
+            finding.diagnostic = finding.diagnostic.see(Span::point("pods.yaml", by, 1), "selected");
+            finding
+        };
+        let all = [
+            explained("Service/web sends to port http", "Service/web", 1, 7),
+            explained("Service/api sends to port grpc", "Service/api", 2, 7),
+            explained("Service/db sends to port sql", "Service/db", 3, 9),
+        ];
+        assert_eq!(same_cause(&all), [vec![0, 1], vec![2]]);
     }
 
     #[test]

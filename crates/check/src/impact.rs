@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use tiphys_graph::{App, AppId, Owner, Survey, Unit, UnitKind};
+use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::is_below;
 
 use crate::Finding;
@@ -34,7 +35,7 @@ pub enum Effect {
 }
 
 /// Rules whose findings leave things working, though not as somebody meant them.
-const NOT_AS_MEANT: [&str; 25] = [
+const NOT_AS_MEANT: [&str; 27] = [
     "A2-eviction-blocked",
     "B5-defaulted-items",
     "B5-dropped-section",
@@ -42,6 +43,7 @@ const NOT_AS_MEANT: [&str; 25] = [
     "C2-binding-no-effect",
     "C2-empty-series",
     "C2-exported",
+    "C2-misplaced-setting",
     "C2-option-value",
     "C2-rbac-no-effect",
     "C2-unknown-option",
@@ -50,6 +52,7 @@ const NOT_AS_MEANT: [&str; 25] = [
     "D2-misplaced-values",
     "D2-misspelt-values",
     "D2-no-effect",
+    "D2-project-entry",
     "D2-unread-values",
     "D2-unset-variable",
     "D3-incomplete-registration",
@@ -105,6 +108,10 @@ impl Effect {
         }
         if REFUSED.contains(&rule) {
             return Self::CannotApply;
+        }
+        // A manifest inside a text is for who takes it from there.
+        if rule == "C2-inline-manifest" {
+            return Self::Tools;
         }
         match finding.incident.as_bytes() {
             [b'A', ..] => Self::NeverEnds,
@@ -168,13 +175,45 @@ pub struct Impacts<'a> {
     by_file: HashMap<&'a str, Vec<&'a App>>,
     /// The Applications right below each.
     below: BTreeMap<AppId, Vec<AppId>>,
+    is_run_by_applications: bool,
+    /// Of the Kustomizations and releases of Flux those that wait for each.
+    waiting: BTreeMap<FluxId, Vec<AppId>>,
+}
+
+/// Kind, namespace and name of a Kustomization or a release of Flux.
+type FluxId = [String; 3];
+
+fn flux_id(app: &App) -> FluxId {
+    let value = &app.declared.value;
+    [value.kind(), value.namespace(), value.name()].map(str::to_owned)
+}
+
+/// Those of Flux that wait for each: by what each says that it depends on, which is of its own kind.
+fn waiting(survey: &Survey) -> BTreeMap<FluxId, Vec<AppId>> {
+    let mut found: BTreeMap<FluxId, Vec<AppId>> = BTreeMap::new();
+    for app in survey.flux.iter().flat_map(|flux| &flux.apps) {
+        let [kind, own, _] = flux_id(app);
+        let needed = app.declared.value.at(&["spec", "dependsOn"]).and_then(Value::as_array);
+        for needed in needed.into_iter().flatten() {
+            let namespace = needed.str_at(&["namespace"]).unwrap_or(&own).to_owned();
+            let name = needed.str_at(&["name"]).unwrap_or_default().to_owned();
+            found.entry([kind.clone(), namespace, name]).or_default().push(app.id);
+        }
+    }
+    found
 }
 
 impl<'a> Impacts<'a> {
     /// Knows who reads which file.
     pub fn new(survey: &'a Survey) -> Self {
-        let mut impacts =
-            Self { survey, by_name: HashMap::new(), by_file: HashMap::new(), below: BTreeMap::new() };
+        let mut impacts = Self {
+            survey,
+            by_name: HashMap::new(),
+            by_file: HashMap::new(),
+            below: BTreeMap::new(),
+            is_run_by_applications: is_run_by_applications(survey),
+            waiting: waiting(survey),
+        };
         for app in &survey.apps {
             impacts.by_name.entry(app.name()).or_default().push(app);
             for file in app.read.iter() {
@@ -195,10 +234,38 @@ impl<'a> Impacts<'a> {
         let (reach, titles) = match (apps.is_empty(), &finding.app) {
             (false, _) => (Reach::Application, titles),
             // It is of Flux, or of another state of the repository.
-            (true, Some(name)) => (Reach::Application, BTreeSet::from([name.clone()])),
-            (true, None) => (self.reach(finding), titles),
+            (true, Some(name)) => {
+                let mut titles = self.of_flux(finding, effect);
+                titles.insert(name.clone());
+                (Reach::Application, titles)
+            }
+            (true, None) => (self.reach(finding), self.of_flux(finding, effect)),
         };
         Impact { effect, reach, apps, titles }
+    }
+
+    /// The Kustomizations and releases of Flux that a finding hits: that which it is about, or those that read
+    /// its file. Flux applies all of a Kustomization or nothing, and what waits for it waits on.
+    fn of_flux(&self, finding: &Finding, effect: Effect) -> BTreeSet<String> {
+        let Some(flux) = self.survey.flux.as_deref() else { return BTreeSet::new() };
+        let object = finding.object.as_deref().unwrap_or_default();
+        let is_about = |app: &&App| {
+            let [kind, namespace, name] = flux_id(app);
+            object == format!("{kind}/{name} in {namespace}") || object == format!("{kind}/{name}")
+        };
+        let file = finding.diagnostic.primary.as_ref().map(|label| label.span.file.as_ref());
+        let reads = |app: &&App| file.is_some_and(|file| app.read.contains(file));
+        let mut open: Vec<AppId> = flux.apps.iter().filter(is_about).map(|app| app.id).collect();
+        if open.is_empty() {
+            open = flux.apps.iter().filter(reads).map(|app| app.id).collect();
+        }
+        let stops = matches!(effect, Effect::CannotRender | Effect::CannotApply | Effect::NeverEnds);
+        let mut hit: BTreeSet<AppId> = open.iter().copied().collect();
+        while let Some(id) = open.pop().filter(|_| stops) {
+            let waiting = self.waiting.get(&flux_id(flux.app(id))).map(Vec::as_slice).unwrap_or_default();
+            open.extend(waiting.iter().copied().filter(|id| hit.insert(*id)));
+        }
+        hit.into_iter().map(|id| flux.app(id).name().to_owned()).collect()
     }
 
     /// The Applications that a finding hits: those that it names, others that render from its file, and what
@@ -237,8 +304,11 @@ impl<'a> Impacts<'a> {
     fn reach(&self, finding: &Finding) -> Reach {
         let Some(label) = &finding.diagnostic.primary else { return Reach::Application };
         let file = label.span.file.as_ref();
-        if is_unreached(self.survey, file) {
-            return Reach::Nothing;
+        match unreached(self.survey, file) {
+            // Where Applications do not run the repository, people apply its kustomizations.
+            Some(UnitKind::Kustomization) if !self.is_run_by_applications => return Reach::ByHand,
+            Some(_) => return Reach::Nothing,
+            None => {}
         }
         let survey = self.survey;
         let of_flux = survey.flux.iter().flat_map(|flux| &flux.apps);
@@ -269,13 +339,16 @@ impl<'a> Impacts<'a> {
     }
 }
 
-/// Whether a file lies in a chart or kustomization that no Application reaches.
-fn is_unreached(survey: &Survey, file: &str) -> bool {
-    let holds =
-        |unit: &Unit| unit.kind != UnitKind::Manifest && (unit.path.is_empty() || is_below(file, &unit.path));
-    let clusters = std::iter::once(survey).chain(survey.flux.as_deref());
-    survey.units.iter().any(holds)
-        && !clusters.flat_map(|survey| &survey.apps).any(|app| app.read.contains(file))
+/// Whether a file lies in a chart or kustomization that no Application reaches, and in which of the two.
+fn unreached(survey: &Survey, file: &str) -> Option<UnitKind> {
+    let holds = |unit: &&Unit| {
+        unit.kind != UnitKind::Manifest && (unit.path.is_empty() || is_below(file, &unit.path))
+    };
+    let kinds = survey.units.iter().filter(holds).map(|unit| unit.kind);
+    // A chart inside a kustomization is a chart: it stands before that in the order of kinds.
+    let kind = kinds.min()?;
+    let mut clusters = std::iter::once(survey).chain(survey.flux.as_deref()).flat_map(|survey| &survey.apps);
+    (!clusters.any(|app| app.read.contains(file))).then_some(kind)
 }
 
 /// Whether Applications render most of a repository, so that what none reaches is not what it is about.

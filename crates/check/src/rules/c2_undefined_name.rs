@@ -1,7 +1,8 @@
 //! # A resource names a part of itself that it does not have
 //!
 //! An AlertmanagerConfig routes to its receivers by name, a Workflow begins with one of its templates and
-//! chains them by name; its containers mount the volumes and claims that it declares. A name that nothing in
+//! chains them by name, takes the outputs of its steps by theirs; its containers mount the volumes and claims
+//! that it declares. A name that nothing in
 //! the resource has is refused by the controller: the configuration is not taken over, the Workflow ends
 //! before its first step.
 //!
@@ -36,6 +37,7 @@ use crate::{
         placeholders,
         pods::{list, text},
         unrendered_files,
+        value_steps::{each_text, path_below},
     },
 };
 
@@ -173,8 +175,12 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<UndefinedName<'a>> {
                 found.extend(undefined_template(step, &place, &format!("templates.{of}.steps"), &known));
             }
         }
+        let steps = list(template, "steps").iter().flat_map(|group| group.as_array().into_iter().flatten());
+        let names: Vec<&str> = steps.map(|it| text(it, "name")).collect();
+        found.extend(outputs_of_nothing(template, &place, "steps", &names));
         let tasks = list(&template["dag"], "tasks");
         let names: Vec<&str> = tasks.iter().map(|it| text(it, "name")).collect();
+        found.extend(outputs_of_nothing(template, &place, "tasks", &names));
         for (index, task) in tasks.iter().enumerate() {
             let place = place.key("dag").key("tasks").index(index);
             found.extend(undefined_template(task, &place, &format!("templates.{of}.tasks"), &known));
@@ -191,6 +197,41 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<UndefinedName<'a>> {
             }
         }
     }
+    found
+}
+
+/// Outputs that a template takes of a step or task that it does not have: `{{steps.build.outputs.result}}`.
+fn outputs_of_nothing<'a>(
+    template: &'a Value,
+    path: &FieldPath,
+    of: &str,
+    names: &[&'a str],
+) -> Vec<UndefinedName<'a>> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    each_text(template, &mut Vec::new(), &|_| true, &mut |steps, text| {
+        for (at, _) in text.match_indices(&format!("{of}.")) {
+            let is_begin = text[..at].trim_end().ends_with("{{");
+            let mut words = text[at + of.len() + 1..].split('.');
+            let (Some(name), Some("outputs" | "status" | "exitCode" | "ip")) = (words.next(), words.next())
+            else {
+                continue;
+            };
+            if is_begin && !names.contains(&name) {
+                found.push(UndefinedName {
+                    field: path_below(path.clone(), steps),
+                    name,
+                    message: format!(
+                        "templates.{}: failed to resolve {{{{{of}.{name}.…}}}}",
+                        template["name"].as_str().unwrap_or_default()
+                    ),
+                    known: names.to_vec(),
+                });
+            }
+        }
+    });
     found
 }
 

@@ -4,7 +4,8 @@
 //! to be made. On a cluster that does not have it by chance, the sync fails.
 //!
 //! It is told only where other Applications of the repository do make theirs, and no script or text names the
-//! namespace.
+//! namespace; and of an object that says nearly, but not quite, the namespace that its Application deploys
+//! to, where nothing else says the same.
 //!
 //! People see: `namespaces "shop" not found`, `one or more objects failed to apply`.
 //!
@@ -21,7 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{App, Object, Outcome, Owner, Survey, is_of_flux, survey::is_namespaced};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{ObjectExt, Value};
@@ -73,6 +74,72 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     of_flux(context, report);
+    beside_destination(context, report);
+}
+
+/// Objects whose namespace is nearly that of their Application, and that of nothing else in the repository.
+fn beside_destination(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for app in survey.apps.iter().filter(|app| !survey.is_symbolic(app)) {
+        let destination = app.application.spec.destination.namespace.as_str();
+        for object in survey.objects_of(app.id) {
+            let namespace = object.key.namespace.as_str();
+            if !is_nearly(namespace, destination)
+                || GIVEN.contains(&namespace)
+                || is_namespaced(&object.value().gvk()) == Some(false)
+                || is_said_by_others(context, app, namespace)
+                || !told.insert(namespace)
+            {
+                continue;
+            }
+            let diagnostic = RULE
+                .diagnostic(format!("{} goes to namespace {namespace}, which nothing makes", object.title()))
+                .at(survey.span(object, &keys(&["metadata", "namespace"])), "this namespace")
+                .see(
+                    survey.app_span(app, &keys(&["spec", "destination", "namespace"])),
+                    "the Application deploys here",
+                )
+                .because(format!("nothing else in the repository is in {namespace}"));
+            let finding = RULE.finding(context, object, diagnostic).likely();
+            report.add(finding.perhaps(namespace, Some(destination)));
+        }
+    }
+}
+
+/// Whether a namespace goes on where another ends, or is a slip for it.
+fn is_nearly(namespace: &str, destination: &str) -> bool {
+    const SHORTEST: usize = 5;
+    let is_begin = namespace.starts_with(destination) || destination.starts_with(namespace);
+    namespace != destination
+        && namespace.len().min(destination.len()) >= SHORTEST
+        && !placeholders::is_in(namespace)
+        && !placeholders::is_in(destination)
+        && !similar_names::differ_in_digits_only(namespace, destination)
+        // A word more is another namespace beside it, as a rule.
+        && !namespace.contains(&format!("{destination}-"))
+        && !destination.contains(&format!("{namespace}-"))
+        && (is_begin || similar_names::nearest_slip(namespace, std::iter::once(destination)).is_some())
+}
+
+/// Whether another Application, release or object is in a namespace, or a line of any file makes it.
+fn is_said_by_others(context: &Context<'_>, app: &App, namespace: &str) -> bool {
+    let survey = context.survey;
+    let makes = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|word| !matches!(*word, "namespace" | "ns"));
+        words.next().is_some() && words.next() == Some(namespace) && line.contains("create")
+    };
+    let is_of_app = |object: &Object| matches!(object.owner, Owner::App(id) if id == app.id);
+    survey.apps.iter().any(|it| it.application.spec.destination.namespace == namespace)
+        || survey.objects.iter().any(|it| it.key.namespace == namespace && !is_of_app(it))
+        || survey.objects.iter().any(|it| it.key.kind == "Namespace" && it.key.name == namespace)
+        || context
+            .chart_uses()
+            .iter()
+            .any(|it| it.release.as_ref().is_some_and(|release| release.namespace == namespace))
+        || is_product(context, namespace)
+        || survey.files.any_text(|text| text.contains(namespace) && text.lines().any(makes))
+        || is_declared(context, namespace)
 }
 
 /// Objects of Flux in a namespace that no manifest makes, where most of the others are made: Flux makes none

@@ -25,7 +25,7 @@ use tiphys_graph::{App, Declaration, Outcome, Revision, UnitKind, UnreadableFile
 use tiphys_model::ApplicationSource;
 use tiphys_render::{Cause, RenderError, Subject};
 use tiphys_value::{Location, ObjectExt, Value};
-use tiphys_vfs::{FileTree, parent};
+use tiphys_vfs::{FileTree, base_name};
 
 use super::d2_revision;
 use crate::{
@@ -338,28 +338,33 @@ fn fails_in_flux(context: &Context<'_>, error: &RenderError) -> bool {
     })
 }
 
-/// Values files beside a chart that are no YAML, where no build told of them.
+/// Values files that are no YAML, where no build told of them: those beside a chart, and those that somebody
+/// gives to a chart from elsewhere.
 fn values_files(context: &Context<'_>, once: &mut Once) {
     let files = &context.survey.files;
     let told = failures(context);
-    for chart in files.ending(&["/Chart.yaml"]) {
-        let folder = parent(chart).unwrap_or_default();
-        let entries = files.tree().read_dir(folder).unwrap_or_default();
-        let names = entries.iter().map(|entry| entry.name.as_str());
-        for name in names.filter(|name| name.starts_with("values") && name.ends_with(".yaml")) {
-            let Ok(path) = tiphys_vfs::join(folder, name) else { continue };
-            let is_told = told.iter().any(|text| text.contains(&path));
-            if is_told || placeholders::is_skeleton(&path) || files.value(&path).is_some() {
-                continue;
-            }
-            let Some(text) = files.text(&path) else { continue };
-            // Of several documents Helm reads the first; what another tool fills in is no YAML yet.
-            let is_open = placeholders::is_template(&text) || placeholders::has_bracketed_name(&text);
-            let Some(error) = tiphys_yaml::from_yaml(&text).err().filter(|_| !is_open) else { continue };
-            let error = tiphys_render::manifest::yaml_error(&path, &text, &error);
-            once.add(error.headline(), warning(context, &path, "the values cannot be read", &error));
+    for path in files.ending(&[".yaml"]).filter(|path| is_called_values(path)) {
+        let is_told = told.iter().any(|text| text.contains(&**path));
+        if is_told || placeholders::is_skeleton(path) || files.value(path).is_some() {
+            continue;
         }
+        let Some(text) = files.text(path) else { continue };
+        // Of several documents Helm reads the first; what another tool fills in is no YAML yet.
+        let is_open = placeholders::is_template(&text)
+            || placeholders::has_bracketed_name(&text)
+            || text.lines().skip(1).any(|line| line.trim_end() == "---");
+        let Some(error) = tiphys_yaml::from_yaml(&text).err().filter(|_| !is_open) else { continue };
+        let error = tiphys_render::manifest::yaml_error(path, &text, &error);
+        once.add(error.headline(), warning(context, path, "the values cannot be read", &error));
     }
+}
+
+/// Whether a file is called as values for charts are, and is no template of one.
+fn is_called_values(path: &str) -> bool {
+    let name = base_name(path);
+    let is_named =
+        name.starts_with("values") || name.ends_with("-values.yaml") || name.ends_with(".values.yaml");
+    is_named && !path.contains("templates/")
 }
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.

@@ -69,6 +69,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding);
         }
     }
+    for finding in named_as_another(context) {
+        report.add(finding);
+    }
     for of_name in by_name.values() {
         if let [one, other] = of_name[..]
             && let Some(finding) =
@@ -133,6 +136,58 @@ fn other_folder(
         .because("its objects belong to two Applications, and those of its own folder to none")
         .help(format!("write path: {own}"));
     Some(Finding::new(RULE.incident, diagnostic).app(copy.app.name()).likely())
+}
+
+/// Applications that are declared in a folder of their own, which is called after another one, and have the
+/// name of the one whose folder lies beside it; where the others are called as their folders are. Those that
+/// read folders of the repository are told of by these.
+fn named_as_another(context: &Context<'_>) -> Vec<Finding> {
+    const FEWEST: usize = 3;
+    let survey = context.survey;
+    let folder = |app: &'_ App| parent(&app.declared.location.file).unwrap_or_default().to_owned();
+    let is_at_home = |app: &App| base_name(&folder(app)) == app.name();
+    let is_own = |app: &&App| !matches!(app.declaration, Declaration::Set(_)) && !survey.is_symbolic(app);
+    let apps: Vec<&App> = survey.apps.iter().filter(is_own).collect();
+    let at_home: Vec<&App> = apps.iter().copied().filter(|app| is_at_home(app)).collect();
+    if at_home.len() < FEWEST {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for copy in apps.iter().copied().filter(|app| !is_at_home(app)) {
+        let home = folder(copy);
+        let is_original = |it: &&&App| {
+            it.name() == copy.name()
+                && it.declared.value.namespace() == copy.declared.value.namespace()
+                && parent(&folder(it)) == parent(&home)
+                && it.cluster() == copy.cluster()
+        };
+        let Some(original) = at_home.iter().find(is_original) else { continue };
+        let of = |app: &App| app.declared.value["spec"]["source"].clone();
+        let own = base_name(&home).to_owned();
+        let is_called_so = base_name(&copy.declared.location.file).contains(&own);
+        if of(original) == of(copy)
+            || !is_called_so
+            || apps.iter().any(|it| it.name() == own)
+            || [*original, copy].iter().all(|app| reader(survey, app).is_some())
+            || placeholders::has_placeholder(&copy.declared.value)
+        {
+            continue;
+        }
+        let name = copy.name();
+        let place = |app: &App| survey.app_span(app, &keys(&["metadata", "name"]));
+        let diagnostic: Diagnostic = RULE
+            .diagnostic(format!(
+                "two Applications are called {name}, and none {own}, as the folder of this one is"
+            ))
+            .at(place(copy), "the name of another Application")
+            .see(place(original), "which is declared here")
+            .because(
+                "the name is unique in the engine's namespace, so that one of the two overwrites the other",
+            )
+            .help(format!("call it {own}"));
+        found.push(Finding::new(RULE.incident, diagnostic).app(name).likely());
+    }
+    found
 }
 
 /// Of two Applications of one name the one whose folder is called otherwise, as no Application is.

@@ -24,7 +24,7 @@ use tiphys_vfs::parent;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths::keys, placeholders},
+    support::{dedup::Once, field_paths::keys, kustomization_entries, placeholders},
 };
 
 /// See the module.
@@ -83,7 +83,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             _ => once.add(app.name(), finding),
         }
     }
-    for finding in of_sets(survey) {
+    for finding in of_sets(survey).into_iter().chain(sets_of_one_name(survey)) {
         report.add(finding);
     }
     once.report(report);
@@ -123,6 +123,44 @@ fn of_sets(survey: &Survey) -> Vec<Finding> {
         diagnostic.severity = Severity::Warning;
         let title = format!("ApplicationSet/{}", set.declared.value.name());
         found.push(Finding::new(RULE.incident, diagnostic).object(title).likely());
+    }
+    found
+}
+
+/// ApplicationSets of one folder with one name that say different things: who applies the folder keeps the
+/// one that comes last.
+fn sets_of_one_name(survey: &Survey) -> Vec<Finding> {
+    let mut first: BTreeMap<(&str, &str, &str), &Set> = BTreeMap::new();
+    let mut found = Vec::new();
+    for set in survey.sets.iter().filter(|set| !set.declared.value.name().is_empty()) {
+        let (file, value) = (&set.declared.location.file, &set.declared.value);
+        let folder = parent(file).unwrap_or_default();
+        let Some(other) = first.get(&(folder, value.namespace(), value.name())) else {
+            first.insert((folder, value.namespace(), value.name()), set);
+            continue;
+        };
+        // A template yields one after the other, and a variant may be chosen by its file's name.
+        let is_one_file = other.declared.location.file == *file;
+        if is_one_file
+            || other.declared.value["spec"] == value["spec"]
+            || placeholders::is_in(value.name())
+            || kustomization_entries::of_folder(&survey.files, folder).next().is_some()
+        {
+            continue;
+        }
+        let place = |set: &Set| declared_span(&survey.files, &set.declared, &keys(&["metadata", "name"]));
+        let mut diagnostic = RULE
+            .diagnostic(format!("two ApplicationSets are called {}", value.name()))
+            .at(place(set), "declared here")
+            .see(place(other), "and here")
+            .because("one of the two overwrites the other, and the Applications of that one are deleted")
+            .help("give one of them another name");
+        diagnostic.severity = Severity::Warning;
+        found.push(
+            Finding::new(RULE.incident, diagnostic)
+                .object(format!("ApplicationSet/{}", value.name()))
+                .likely(),
+        );
     }
     found
 }

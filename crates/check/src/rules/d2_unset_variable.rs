@@ -9,7 +9,7 @@
 //!
 //! The rule speaks where everything that gives variables is in the repository. Scripts have variables of
 //! their own: there `$NAME`, or `$${NAME}`, is left as it is. In other texts for programs it is an
-//! information.
+//! information. `{$NAME}` is no variable at all, but a mapping of YAML: it is told, too.
 //!
 //! ## Bad
 //! ```yaml
@@ -92,7 +92,51 @@ fn check(context: &Context<'_>, report: &mut Report) {
             _ => once.add(&first.name, finding),
         }
     }
+    for object in &flux.objects {
+        each_exchanged(object.value(), &mut FieldPath::default(), &mut |path, text| {
+            let what = format!("{{{text}}}");
+            let diagnostic = RULE
+                .diagnostic(format!("{} has {what}, a mapping in the place of a variable", object.title()))
+                .at(flux.span(object, path), "a mapping with one key and no value")
+                .because("Flux puts values in the place of `${NAME}` alone")
+                .help(format!("write ${{{}}}", text.trim_start_matches('$')));
+            let mut finding = Finding::new(RULE.incident, diagnostic).object(object.title());
+            finding.app = flux.app_of(object).map(|app| app.name().to_owned());
+            once.add(&what, finding);
+        });
+    }
     once.report(report);
+}
+
+/// What `{$NAME}` makes in the place of `${NAME}`: a mapping whose one key begins like a variable.
+static EXCHANGED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\$[A-Za-z_][A-Za-z0-9_]*(?::?[-=].*)?$").expect("the pattern is well formed")
+});
+
+/// Calls back for each such mapping, with its place.
+fn each_exchanged(value: &Value, path: &mut FieldPath, found: &mut dyn FnMut(&FieldPath, &str)) {
+    match value {
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                path.0.push(Segment::Index(at));
+                each_exchanged(item, path, found);
+                path.0.pop();
+            }
+        }
+        Value::Object(map) => {
+            if let Some((key, Value::Null)) = map.iter().next().filter(|_| map.len() == 1)
+                && EXCHANGED.is_match(key)
+            {
+                found(path, key);
+            }
+            for (key, below) in map {
+                path.0.push(Segment::Key(key.as_str().into()));
+                each_exchanged(below, path, found);
+                path.0.pop();
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Whether Kustomizations say themselves where their variables come from, and leave that to none above them.

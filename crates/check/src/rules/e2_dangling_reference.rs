@@ -166,10 +166,14 @@ fn missing<'a>(
     if cluster.find(&reference.key(namespace)).is_some()
         || EVERYWHERE.contains(&name)
         || placeholders::is_in(name)
-        || cluster.may_be_made(namespace, name)
         || is_claim_of_template(pod, reference)
     {
         return None;
+    }
+    if cluster.may_be_made(namespace, name) {
+        // A release whose name it begins with may make it; but hardly what somebody makes himself elsewhere.
+        let is_mentioned = cluster.is_mentioned(namespace, name);
+        return (!is_mentioned).then(|| made_elsewhere(context, cluster, reference)).flatten();
     }
     let same_kind = || {
         let objects = cluster.objects.iter().copied();
@@ -206,6 +210,25 @@ fn missing<'a>(
     let is_doubtful =
         reference.kind == "Secret" || cluster.has_operated_pods(namespace) || is_scripted(context, name);
     (!is_doubtful).then_some(Hint::None)
+}
+
+/// The one Secret or ConfigMap of a name, where it stands as a manifest in another namespace, and no line of
+/// any file says how another is made.
+fn made_elsewhere<'a>(
+    context: &Context<'_>,
+    cluster: &Cluster<'a>,
+    reference: &Reference<'_>,
+) -> Option<Hint<'a>> {
+    let is_one = |it: &&Object| {
+        it.key.name == reference.name && it.key.kind == reference.kind && it.key.group.is_empty()
+    };
+    let mut all = cluster.objects.iter().copied().filter(is_one);
+    let only = all.next().filter(|_| all.next().is_none())?;
+    const MAKES: [&str; 4] = ["create", "apply", "copy", "kubectl"];
+    let makes = |line: &str| line.contains(reference.name) && MAKES.iter().any(|word| line.contains(word));
+    let may_come = is_copied(only)
+        || context.survey.files.any_text(|text| text.contains(reference.name) && text.lines().any(makes));
+    (matches!(reference.kind, "Secret" | "ConfigMap") && !may_come).then_some(Hint::Elsewhere(only))
 }
 
 /// The one object of a pod's Application that makes a Secret which nothing asks for, where this is the one

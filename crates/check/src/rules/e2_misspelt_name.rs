@@ -3,9 +3,10 @@
 //! A pod names the Secrets, ConfigMaps, claims and service accounts that it needs, an Ingress or route its
 //! Service and its Gateway. Where no object of the repository has the name, and one of the same namespace has
 //! nearly the same, one of the two is misspelt; so it is where a generator of the kustomization makes one
-//! that nothing names, or where the only one of this very name says that it is of another namespace. This is
-//! told of what no Application reaches, such as the manifests of Flux; of
-//! Applications `E2-dangling-reference`, `F4-no-backend` and `F4-route-refused` tell more.
+//! that nothing names, where the one Service beside a route has a word more or less and nothing names it, or
+//! where the only one of this very name says that it is of another namespace. This is told of what no
+//! Application reaches, such as the manifests of Flux; of Applications `E2-dangling-reference`,
+//! `F4-no-backend` and `F4-route-refused` tell more.
 //!
 //! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`,
 //! `CreateContainerConfigError`, a route without a parent.
@@ -79,9 +80,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let meant =
                 nearest_object(object, &named, others).or_else(|| unused(context, object, &named, others));
-            if let Some(meant) = meant
-                && !is_made(context, named.name)
-            {
+            if let Some(meant) = meant {
+                if !is_made(context, named.name) {
+                    add(context, object, &named, meant, &mut once);
+                }
+            } else if let Some(meant) = longer_or_shorter(context, object, &named, others) {
                 add(context, object, &named, meant, &mut once);
             }
         }
@@ -106,6 +109,9 @@ fn names(object: &Object) -> Vec<Named<'_>> {
     match (object.key.group.as_str(), object.key.kind.as_str()) {
         ("gateway.networking.k8s.io", kind) if kind.ends_with("Route") => route(object, spec),
         ("networking.k8s.io", "Ingress") => ingress(object, spec),
+        ("projectcontour.io", "HTTPProxy") | ("traefik.io", "IngressRoute" | "IngressRouteTCP") => {
+            services_of_routes(object, spec)
+        }
         _ => Vec::new(),
     }
 }
@@ -136,6 +142,22 @@ fn ingress<'a>(object: &'a Object, spec: &'a Value) -> Vec<Named<'a>> {
             let place = keys(&["spec", "rules"]).index(rule).key("http").key("paths").index(at);
             let path = place.key("backend").key("service").key("name");
             found.push(Named { kind: "Service", name, namespace: stated_namespace(object), path });
+        }
+    }
+    found
+}
+
+/// The Services of a route of Contour or Traefik.
+fn services_of_routes<'a>(object: &'a Object, spec: &'a Value) -> Vec<Named<'a>> {
+    let mut found = Vec::new();
+    for (route, value) in list(spec, "routes").iter().enumerate() {
+        for (at, service) in list(value, "services").iter().enumerate() {
+            let name = text(service, "name");
+            if matches!(text(service, "kind"), "" | "Service") && !name.contains('@') {
+                let namespace = service.str_at(&["namespace"]).or_else(|| stated_namespace(object));
+                let path = keys(&["spec", "routes"]).index(route).key("services").index(at).key("name");
+                found.push(Named { kind: "Service", name, namespace, path });
+            }
         }
     }
     found
@@ -208,12 +230,58 @@ fn unused<'a>(
         is_of_generator && it.owner == object.owner && it.folder() == object.folder()
     };
     let beside: Vec<&Object> = context.survey.objects.iter().filter(|it| it.owner == object.owner).collect();
-    let is_unused = |it: &&&Object| {
-        let name = it.key.name.as_str();
-        !beside.iter().any(|other| other.id != it.id && other.value().to_string().contains(name))
-    };
+    let is_unused =
+        |it: &&&Object| !beside.iter().any(|other| other.id != it.id && says(other.value(), &it.key.name));
     let mut all = others.iter().filter(is_generated).filter(is_unused);
     all.next().copied().filter(|_| all.next().is_none())
+}
+
+/// Whether a text of a value is a name, or an address whose host begins with it.
+fn says(value: &Value, name: &str) -> bool {
+    let is_host = |part: &str| {
+        part.contains(['.', ':']) && part.split(['.', ':', '/']).next().is_some_and(|host| host == name)
+    };
+    match value {
+        Value::String(text) => {
+            **text == *name
+                || text
+                    .split(['@', ',', ' ', '='])
+                    .any(|part| is_host(part.rsplit("//").next().unwrap_or(part)))
+        }
+        Value::Array(items) => items.iter().any(|it| says(it, name)),
+        Value::Object(map) => map.iter().any(|(key, it)| key == name || says(it, name)),
+        _ => false,
+    }
+}
+
+/// The one Service in the folder of a route whose name has more words at its end, or fewer, than the one
+/// that the route names, where nothing else names it and no other lies there.
+fn longer_or_shorter<'a>(
+    context: &Context<'_>,
+    object: &Object,
+    named: &Named<'_>,
+    others: &[&'a Object],
+) -> Option<&'a Object> {
+    const SHORTEST: usize = 5;
+    let is_open = |it: &&&Object| it.key.name == named.name || placeholders::is_in(&it.key.name);
+    if named.kind != "Service" || named.name.len() < SHORTEST || others.iter().any(|it| is_open(&it)) {
+        return None;
+    }
+    let mut beside = others.iter().filter(|it| it.folder() == object.folder());
+    let only = beside.next().copied().filter(|_| beside.next().is_none())?;
+    let goes_on = |long: &str, short: &str| long.strip_prefix(short).is_some_and(|it| it.starts_with('-'));
+    let is_near = goes_on(&only.key.name, named.name) || goes_on(named.name, &only.key.name);
+    let is_of_place = stated_namespace(only).is_none_or(|own| named.namespace.is_none_or(|it| it == own));
+    let is_named = || {
+        let objects = context.survey.objects.iter().filter(|it| it.folder() == object.folder());
+        objects.filter(|it| it.id != only.id).any(|it| says(it.value(), &only.key.name))
+    };
+    // What operators and releases of the name make, nobody sees.
+    let is_operated = || {
+        let of_name = context.survey.objects.iter().filter(|it| it.key.name == named.name);
+        of_name.map(|it| it.key.group.as_str()).any(|it| it.contains('.') && !it.ends_with(".k8s.io"))
+    };
+    (is_near && is_of_place && !is_named() && !is_operated()).then_some(only)
 }
 
 /// Whether two names differ in digits, or in one letter at the end: the second of several, as a rule.

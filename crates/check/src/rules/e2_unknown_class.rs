@@ -88,7 +88,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let users = files.get(&(it.kind, other));
             users.is_some_and(|users| users.contains(object.rendered.location.file.as_ref()))
         };
-        if let Some(meant) = nearest_class(it.name, classes).filter(|meant| !is_beside(&meant.key.name))
+        let nearest = nearest_class(it.name, classes).or_else(|| unnamed_class(object, it, classes, &files));
+        if let Some(meant) = nearest.filter(|meant| !is_beside(&meant.key.name))
             && !is_of_values(context, it)
         {
             add(context, object, it, meant, &mut once);
@@ -99,6 +100,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// The one class that comes with an object, whose name goes on where the one that the object names ends, and
+/// that nothing names.
+fn unnamed_class<'a>(
+    object: &Object,
+    named: &Named<'_>,
+    classes: &[&'a Object],
+    users: &BTreeMap<(&str, &str), BTreeSet<&str>>,
+) -> Option<&'a Object> {
+    let is_here = |it: &&&Object| it.owner == object.owner && it.folder() == object.folder();
+    let mut here = classes.iter().filter(is_here);
+    let only = here.next().copied().filter(|_| here.next().is_none())?;
+    let name = only.key.name.as_str();
+    let goes_on = name.strip_prefix(named.name).is_some_and(|rest| rest.starts_with('-'));
+    let is_named = users.contains_key(&(named.kind, name));
+    (goes_on && !is_named && classes.iter().all(|it| it.key.name != named.name)).then_some(only)
 }
 
 /// The classes that an object names.

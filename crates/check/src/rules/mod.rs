@@ -47,6 +47,7 @@ mod c2_invalid;
 mod c2_item_twice;
 mod c2_label_policy;
 mod c2_limit_range;
+mod c2_misplaced_setting;
 mod c2_misspelt_group;
 mod c2_nearly_boolean;
 mod c2_node_labels;
@@ -141,6 +142,7 @@ mod e2_cloud_identity;
 mod e2_dangling_reference;
 mod e2_database_user;
 mod e2_flux_namespace;
+mod e2_hook_order;
 mod e2_issuer_secret;
 mod e2_maker_named;
 mod e2_missing_key;
@@ -153,6 +155,7 @@ mod e2_no_pull_secret;
 mod e2_no_request;
 mod e2_no_resource;
 mod e2_no_store;
+mod e2_sealed_name;
 mod e2_unknown_class;
 mod e2_values_reference;
 mod e2_values_volume;
@@ -282,6 +285,7 @@ pub const ALL: &[&Rule] = &[
     &c2_item_twice::RULE,
     &c2_label_policy::RULE,
     &c2_limit_range::RULE,
+    &c2_misplaced_setting::RULE,
     &c2_misspelt_group::RULE,
     &c2_nearly_boolean::RULE,
     &c2_node_labels::RULE,
@@ -376,6 +380,7 @@ pub const ALL: &[&Rule] = &[
     &e2_database_user::RULE,
     &e2_dangling_reference::RULE,
     &e2_flux_namespace::RULE,
+    &e2_hook_order::RULE,
     &e2_issuer_secret::RULE,
     &e2_maker_named::RULE,
     &e2_missing_key::RULE,
@@ -388,6 +393,7 @@ pub const ALL: &[&Rule] = &[
     &e2_no_request::RULE,
     &e2_no_resource::RULE,
     &e2_no_store::RULE,
+    &e2_sealed_name::RULE,
     &e2_unknown_class::RULE,
     &e2_values_reference::RULE,
     &e2_values_volume::RULE,
@@ -485,6 +491,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &d4_odd_name::RULE,
     &e2_claim_unfit::RULE,
     &e2_dangling_reference::RULE,
+    &e2_hook_order::RULE,
     &e2_missing_key::RULE,
     &e2_no_certificate::RULE,
     &e2_no_driver::RULE,

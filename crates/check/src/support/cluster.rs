@@ -168,6 +168,12 @@ impl<'a> Cluster<'a> {
             || self.released.iter().any(is_begun)
     }
 
+    /// Whether a custom resource of a namespace, or of none, names an object: a controller may make it.
+    pub(crate) fn is_mentioned(&self, namespace: &str, name: &str) -> bool {
+        let named = |namespace: &str| self.mentioned.get(namespace).is_some_and(|texts| texts.contains(name));
+        [namespace, ""].iter().any(|namespace| named(namespace))
+    }
+
     /// Whether a Service is Argo CD's own, which who installed it made, and nothing that is seen brings Argo
     /// CD.
     pub(crate) fn belongs_to_argocd(&self, namespace: &str, name: &str) -> bool {
