@@ -125,6 +125,8 @@ pub struct Assumed {
     pub load_balancers: Vec<String>,
     /// Webhooks outside of the cluster: they are taken to allow everything.
     pub outside_webhooks: Vec<String>,
+    /// Objects, by kind and name, that custom resources name and nothing brings: they are taken to be there.
+    pub references: Vec<String>,
     /// Policies of engines in the cluster, by kind and name: they are taken to allow everything and to change
     /// nothing.
     pub policies: Vec<String>,

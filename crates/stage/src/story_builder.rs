@@ -14,6 +14,7 @@ use crate::{
     fault::{Api, Fault, Timed},
     mechanism::{self, refused},
     object_state::{is_syncing, state_of},
+    operator_products::assumed_references,
     recorder::DEFINITION,
     story::{AppEnd, Assumed, Moment, Outcome, Story, What},
     symptoms::{REFUSED, Symptom, absent_children, symptoms, waits_of},
@@ -284,8 +285,11 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
     let mut outside: BTreeSet<String> = assumed.outside_webhooks.drain(..).collect();
     let mut balanced: BTreeSet<String> = assumed.load_balancers.drain(..).collect();
     let mut policies: BTreeSet<String> = assumed.policies.drain(..).collect();
+    let mut references: BTreeSet<String> = assumed.references.drain(..).collect();
     for object in snapshot.resources().flat_map(|id| snapshot.list(id, None)) {
         let object = object.value();
+        let elsewhere = assumed_references(object, snapshot);
+        references.extend(elsewhere.iter().map(|key| format!("{} {}", key.kind, key.name)));
         let list = |path: &[&str]| object.at(path).and_then(Value::as_array).into_iter().flatten();
         match object.kind() {
             "Pod" => {
@@ -319,6 +323,7 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
         }
     }
     assumed.policies = policies.into_iter().collect();
+    assumed.references = references.into_iter().collect();
     assumed.load_balancers = balanced.into_iter().collect();
     assumed.images = images.into_iter().collect();
     assumed.outside_webhooks = outside.into_iter().collect();

@@ -345,6 +345,10 @@ pub(super) fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
             let told = match outages.len() {
                 1 if last.to_ms.is_none() => format!("from {} {until}", time(first.from_ms)),
                 1 => format!("from {} {until} ({})", time(first.from_ms), time(whole)),
+                // How long it will be away is not known.
+                count if last.to_ms.is_none() => {
+                    format!("{count} times from {} {until}", time(first.from_ms))
+                }
                 count => {
                     format!("{count} times from {} {until} ({} in all)", time(first.from_ms), time(whole))
                 }
@@ -416,6 +420,12 @@ pub(super) fn assumed_lines(report: &Report) -> Vec<String> {
         lines.push(format!(
             "webhooks outside of the cluster, assumed to allow everything: {}",
             some_of(&assumed.outside_webhooks, NAMED)
+        ));
+    }
+    if !assumed.references.is_empty() {
+        lines.push(format!(
+            "named by custom resources, brought by nothing, and assumed to be there: {}",
+            some_of(&assumed.references, NAMED)
         ));
     }
     if !assumed.policies.is_empty() {

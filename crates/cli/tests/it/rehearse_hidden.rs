@@ -185,7 +185,7 @@ fn an_ingress_that_leads_nowhere_is_told() {
 #[test]
 fn a_webhook_that_takes_its_authority_from_no_certificate_is_not_trusted() {
     let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: certificates.cert-manager.io}\nspec:\n  group: cert-manager.io\n  scope: Namespaced\n  names: {kind: Certificate, plural: certificates, singular: certificate, listKind: CertificateList}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]\n";
-    let certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: guard-serving}\nspec: {secretName: guard-tls}\n";
+    let certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: guard-serving}\nspec: {secretName: guard-tls, dnsNames: [shop.example.com]}\n";
     let hook = |from: &str| {
         format!(
             "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {{name: guard, annotations: {{cert-manager.io/inject-ca-from: shop/{from}}}}}\nwebhooks:\n- name: guard.example.com\n  admissionReviewVersions: [v1]\n  sideEffects: None\n  clientConfig: {{service: {{namespace: shop, name: guard}}}}\n  rules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]\n  objectSelector: {{matchLabels: {{guarded: 'yes'}}}}\n"
@@ -195,6 +195,13 @@ fn a_webhook_that_takes_its_authority_from_no_certificate_is_not_trusted() {
     let repo = Repo::shop(&[
         ("manifests/a-definition.yaml", definition),
         ("manifests/certificate.yaml", certificate),
+        (
+            "manifests/issuer.yaml",
+            &deployment("cert-manager", 1, "").replace(
+                "registry.example.com/cert-manager:1",
+                "quay.io/jetstack/cert-manager-controller:v1",
+            ),
+        ),
         ("manifests/guard.yaml", &deployment("guard", 1, "")),
         ("manifests/service.yaml", &service("guard", "guard").replace("port: 80", "port: 443")),
         ("manifests/guarded.yaml", guarded),
@@ -287,5 +294,34 @@ fn a_service_that_leads_to_a_port_on_which_nobody_listens_is_told() {
     // Of other images it is not known.
     repo.write("manifests/service.yaml", to(8080));
     repo.write("manifests/web.yaml", web.replace("IMAGE", "registry.example.com/web:1"));
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+}
+
+#[test]
+fn an_ingress_whose_certificate_has_another_name_is_told() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: certificates.cert-manager.io}\nspec:\n  group: cert-manager.io\n  scope: Namespaced\n  names: {kind: Certificate, plural: certificates, singular: certificate, listKind: CertificateList}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]\n";
+    let certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: web}\nspec: {secretName: web-certificate, dnsNames: [shop.example.com]}\n";
+    let issuer = deployment("cert-manager", 1, "")
+        .replace("registry.example.com/cert-manager:1", "quay.io/jetstack/cert-manager-controller:v1");
+    let ingress = |secret: &str| {
+        format!(
+            "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: web}}\nspec:\n  tls: [{{hosts: [shop.example.com], secretName: {secret}}}]\n  defaultBackend: {{service: {{name: web, port: {{number: 80}}}}}}\n"
+        )
+    };
+    let repo = Repo::shop(&[
+        ("manifests/a-definition.yaml", definition),
+        ("manifests/certificate.yaml", certificate),
+        ("manifests/issuer.yaml", &issuer),
+        ("manifests/web.yaml", &deployment("web", 1, "")),
+        ("manifests/service.yaml", &service("web", "web")),
+    ]);
+    repo.write("manifests/ingress.yaml", ingress("web-tls"));
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("Certificate \"web\" makes \"web-certificate\" for its host   [edge/tls-secret]"),
+        "{text}"
+    );
+    repo.write("manifests/ingress.yaml", ingress("web-certificate"));
     assert_eq!(rehearse(&repo, &[]).0, 0);
 }

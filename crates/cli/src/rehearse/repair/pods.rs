@@ -195,6 +195,11 @@ impl Ground<'_> {
                 Obstacle::Taint(taint) => Some(taint.trim().to_owned()),
                 _ => None,
             })?;
+        // Newer schedulers do not say which.
+        let taint = match taint.is_empty() {
+            true => self.untolerated(self.pod_of(cause)?)?,
+            false => taint,
+        };
         let toleration = json!([{"key": taint, "operator": "Exists"}]);
         Some(Repair {
             text: format!("let the pods tolerate the taint {taint:?}, or take it off a node"),
@@ -202,6 +207,27 @@ impl Ground<'_> {
             place: self.place_of(cause),
             ..Repair::default()
         })
+    }
+
+    /// The first taint of a node that a pod selects which it does not tolerate.
+    fn untolerated(&self, pod: &Value) -> Option<String> {
+        let selector = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
+        let is_selected = |node: &&Value| {
+            let wanted = selector.into_iter().flatten();
+            wanted.into_iter().all(|(name, value)| node.label(name) == value.as_str())
+        };
+        let tolerations = pod.at(&["spec", "tolerations"]).and_then(Value::as_array);
+        let is_borne = |key: &str| {
+            let mut own = tolerations.into_iter().flatten();
+            own.any(|it| it.str_at(&["key"]).is_none_or(|named| named == key))
+        };
+        let nodes = self.live("", "nodes").filter(is_selected);
+        let taints = nodes.filter_map(|node| node.at(&["spec", "taints"])?.as_array()).flatten();
+        let keys = taints
+            .filter(|taint| taint.str_at(&["effect"]) != Some("PreferNoSchedule"))
+            .filter_map(|taint| taint.str_at(&["key"]));
+        let mut open = keys.filter(|key| !key.starts_with("node.kubernetes.io/") && !is_borne(key));
+        open.next().map(str::to_owned)
     }
 
     /// Classes that there are.

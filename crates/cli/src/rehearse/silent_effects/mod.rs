@@ -7,6 +7,7 @@ mod hidden_cause;
 mod lost_configuration;
 mod lost_network;
 mod lost_rights;
+mod route_certificates;
 mod route_targets;
 mod service_targets;
 mod stale_settings;
@@ -34,6 +35,7 @@ pub(super) fn of_change(
     all.extend(lost_network::nodes_without(story, before, end));
     all.extend(was.into_iter().flat_map(|was| closed_ways::flows(was, plan)));
     all.extend(route_targets::without_backend(end, Some(before), plan));
+    all.extend(route_certificates::without_secret(end, Some(before)));
     all
 }
 
@@ -42,6 +44,7 @@ pub(super) fn of_bring_up(end: &Snapshot, plan: &Plan, story: &Story) -> Vec<Cau
     let mut all = service_targets::without_ports(end, None);
     all.extend(service_targets::without_listeners(end, None));
     all.extend(route_targets::without_backend(end, None, plan));
+    all.extend(route_certificates::without_secret(end, None));
     all.extend(failed_hooks::applications(story, None, end));
     all
 }
