@@ -24,12 +24,26 @@ pub fn nearest_slip<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
 }
 
 /// The candidate that a name is a slip for, where names are also numbered or lettered: `gp2` is none for
-/// `gp3`, and `team-a` none for `team-b`, as these are names of their own.
+/// `gp3`, and `team-a` none for `team-b`, as these are names of their own. The same words in another order are
+/// one.
 pub fn nearest_slip_beside_numbers<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    nearest_slip(name, candidates.filter(|candidate| long_words(name) != long_words(candidate)))
+    let others: Vec<&str> =
+        candidates.filter(|candidate| long_words(name) != long_words(candidate)).collect();
+    let exchanged = || others.iter().copied().find(|candidate| have_same_words(name, candidate));
+    nearest_slip(name, others.iter().copied()).or_else(exchanged)
+}
+
+/// Whether two names are the same words in another order: `internal-nginx` and `nginx-internal`.
+fn have_same_words(name: &str, other: &str) -> bool {
+    let words = |name: &str| {
+        let mut words: Vec<String> = name.split(['-', '_', '.']).map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    name != other && words(name).len() > 1 && words(name) == words(other)
 }
 
 /// Whether two names are the same but for digits: `db-1` and `db-2` are two of several, and no slip.
@@ -107,6 +121,12 @@ mod tests {
             assert_eq!(nearest_slip_beside_numbers(name, [other].into_iter()), None, "{name}");
         }
         assert_eq!(nearest_slip_beside_numbers("valut", ["eu", "vault"].into_iter()), Some("vault"));
+        let classes = ["nginx", "nginx-internal", "nginx-external"];
+        assert_eq!(
+            nearest_slip_beside_numbers("internal-nginx", classes.into_iter()),
+            Some("nginx-internal")
+        );
+        assert_eq!(nearest_slip_beside_numbers("a-b", ["b-a"].into_iter()), None);
         // Two letters in the wrong order are one slip.
         assert_eq!(nearest_slip("oredrs", ["orders"].into_iter()), Some("orders"));
         let long = "a".repeat(LONGEST + 1);

@@ -104,11 +104,15 @@ pub fn causes(symptoms: &[Symptom]) -> Vec<Cause> {
     let mut grouped: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
     for at in leaves(&below) {
         let symptom = &symptoms[at];
-        grouped.entry((text(symptom), symptom.state.clone())).or_default().insert(at);
+        let alike = symptom.likeness.clone().unwrap_or_else(|| text(symptom));
+        grouped.entry((alike, symptom.state.clone())).or_default().insert(at);
     }
     let mut all: Vec<Cause> = grouped
         .into_iter()
-        .map(|((text, state), members)| cause(symptoms, &below, text, state, &members))
+        .map(|((_, state), members)| {
+            let first = members.first().map(|at| text(&symptoms[*at])).unwrap_or_default();
+            cause(symptoms, &below, first, state, &members)
+        })
         .collect();
     all.sort_by_key(|cause| (std::cmp::Reverse(cause.consequences.len()), cause.text.clone()));
     all
@@ -215,6 +219,7 @@ mod tests {
             made_by: None,
             uid: name.into(),
             instance: None,
+            likeness: None,
         }
     }
 
@@ -245,6 +250,18 @@ mod tests {
             texts,
             ["Pod c is bad, and nothing says why", "Pod of Deployment web is bad, and nothing says why"]
         );
+    }
+
+    #[test]
+    fn pods_that_differ_only_in_what_is_their_own_are_one_cause() {
+        let pod = |name: &str, address: &str| Symptom {
+            likeness: Some("Deployment web: dial tcp …: connection refused".into()),
+            ..symptom("Pod", name, &format!("dial tcp {address}: connection refused"), &[])
+        };
+        let causes = causes(&[pod("a", "10.0.0.1"), pod("b", "10.0.0.2")]);
+        assert_eq!(causes.len(), 1);
+        assert_eq!(causes[0].text, "dial tcp 10.0.0.1: connection refused");
+        assert_eq!(causes[0].objects.len(), 2);
     }
 
     #[test]

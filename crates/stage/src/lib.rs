@@ -7,6 +7,7 @@
 //! say what is wrong at the end, and why.
 
 pub mod causes;
+mod claims_in_wait;
 pub mod fault;
 pub mod found;
 mod ingress_servers;
@@ -15,12 +16,14 @@ pub mod object_state;
 mod operator_products;
 pub mod outage;
 mod recorder;
+mod refused_for_all;
 pub mod request_faults;
 mod site;
 mod stage;
 pub mod story;
 mod story_builder;
 pub mod symptoms;
+mod unready_servers;
 
 pub use recorder::{Record, Recorder};
 pub use site::{Site, SiteError, SiteOptions, Still, virtual_runtime};

@@ -65,6 +65,15 @@ pub(crate) fn missing_reference(object: &Value, snapshot: &Snapshot) -> Option<(
     })
 }
 
+/// What a custom resource names that is not there and is taken to be elsewhere.
+pub(crate) fn assumed_references(object: &Value, snapshot: &Snapshot) -> Vec<ResourceKey> {
+    let needed = operators_of(object).flat_map(|operator| operator.needed_keys(object));
+    let elsewhere = needed.filter(|(key, may_be_elsewhere)| {
+        *may_be_elsewhere && !names_of_kind(snapshot, key).contains(&key.name)
+    });
+    elsewhere.map(|(key, _)| key).collect()
+}
+
 /// Whether an object waits for an operator that has not looked at it, with the operator's pods: it is away.
 pub(crate) fn absent_operator(object: &Value, snapshot: &Snapshot) -> Option<Vec<ResourceKey>> {
     let is_untouched =

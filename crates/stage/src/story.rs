@@ -125,6 +125,11 @@ pub struct Assumed {
     pub load_balancers: Vec<String>,
     /// Webhooks outside of the cluster: they are taken to allow everything.
     pub outside_webhooks: Vec<String>,
+    /// Objects, by kind and name, that custom resources name and nothing brings: they are taken to be there.
+    pub references: Vec<String>,
+    /// Policies of engines in the cluster, by kind and name: they are taken to allow everything and to change
+    /// nothing.
+    pub policies: Vec<String>,
 }
 
 /// What happened on a stage, from the beginning to the end.
@@ -138,6 +143,9 @@ pub struct Story {
     pub took_ms: u64,
     /// The Applications, in the order in which they are rolled out.
     pub applications: Vec<AppEnd>,
+    /// Applications that others are to make and have not made at the end: their wave never comes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_begun: Vec<ResourceKey>,
     /// What could not be reached for a while after it had been there.
     pub outages: Vec<Outage>,
     /// What is wrong at the end, and what comes of it.

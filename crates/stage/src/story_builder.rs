@@ -14,9 +14,10 @@ use crate::{
     fault::{Api, Fault, Timed},
     mechanism::{self, refused},
     object_state::{is_syncing, state_of},
+    operator_products::assumed_references,
     recorder::DEFINITION,
     story::{AppEnd, Assumed, Moment, Outcome, Story, What},
-    symptoms::{REFUSED, Symptom, symptoms, waits_of},
+    symptoms::{REFUSED, Symptom, absent_children, symptoms, waits_of},
 };
 
 /// How it ended, as far as only the watcher knows.
@@ -68,6 +69,7 @@ impl Stage {
             outcome: ending.outcome,
             took_ms: if is_green { green_ms } else { ending.still_since_ms },
             applications,
+            not_begun: not_begun(&snapshot),
             outages: record.outages(&wanted_and_absent(&snapshot)),
             causes: if is_green { Vec::new() } else { causes(&all) },
             placeholders: with_gaps(ending.placeholders, record),
@@ -81,6 +83,13 @@ impl Stage {
 pub fn applications_in(snapshot: &Snapshot) -> impl Iterator<Item = Application> {
     let all = snapshot.list(&ResourceId::new(names::GROUP, "applications"), None);
     all.filter_map(|object| Application::from_value(object.value()).ok())
+}
+
+/// The Applications that others are to make and have not made.
+fn not_begun(snapshot: &Snapshot) -> Vec<ResourceKey> {
+    let all: BTreeSet<ResourceKey> =
+        applications_in(snapshot).flat_map(|app| absent_children(&app, snapshot)).collect();
+    all.into_iter().collect()
 }
 
 /// What Applications are to make, and the API server does not have.
@@ -146,6 +155,7 @@ fn show_api_fault(all: &mut Vec<Symptom>, fault: &Timed) {
         made_by: None,
         uid: String::new(),
         instance: None,
+        likeness: None,
     });
 }
 
@@ -160,6 +170,7 @@ fn refused_symptom(key: &ResourceKey, why: &str) -> Symptom {
         made_by: None,
         uid: String::new(),
         instance: None,
+        likeness: None,
         mechanism: refused(&key.namespace, why),
     }
 }
@@ -258,14 +269,27 @@ fn depth(name: &str, parents: &BTreeMap<String, String>) -> usize {
 /// Why a container waits whose image could not be pulled.
 const PULL_REASONS: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
+/// Whether objects of a kind are policies of Kyverno or constraints of Gatekeeper, of which nothing is played.
+fn is_policy(group: &str, kind: &str) -> bool {
+    match group {
+        "kyverno.io" => matches!(kind, "ClusterPolicy" | "Policy"),
+        "policies.kyverno.io" => kind.ends_with("Policy"),
+        group => group == "constraints.gatekeeper.sh" || group == "mutations.gatekeeper.sh",
+    }
+}
+
 /// What is taken to be well of what is in a cluster.
 fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
     let known = Behaviours::builtin();
     let mut images: BTreeSet<String> = assumed.images.drain(..).collect();
     let mut outside: BTreeSet<String> = assumed.outside_webhooks.drain(..).collect();
     let mut balanced: BTreeSet<String> = assumed.load_balancers.drain(..).collect();
+    let mut policies: BTreeSet<String> = assumed.policies.drain(..).collect();
+    let mut references: BTreeSet<String> = assumed.references.drain(..).collect();
     for object in snapshot.resources().flat_map(|id| snapshot.list(id, None)) {
         let object = object.value();
+        let elsewhere = assumed_references(object, snapshot);
+        references.extend(elsewhere.iter().map(|key| format!("{} {}", key.kind, key.name)));
         let list = |path: &[&str]| object.at(path).and_then(Value::as_array).into_iter().flatten();
         match object.kind() {
             "Pod" => {
@@ -292,9 +316,14 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
                     list(&["webhooks"]).filter(|webhook| webhook.at(&["clientConfig", "url"]).is_some());
                 outside.extend(away.filter_map(|webhook| webhook.str_at(&["name"])).map(str::to_owned));
             }
+            kind if is_policy(&object.gvk().group, kind) => {
+                policies.insert(format!("{kind} {}", object.name()));
+            }
             _ => {}
         }
     }
+    assumed.policies = policies.into_iter().collect();
+    assumed.references = references.into_iter().collect();
     assumed.load_balancers = balanced.into_iter().collect();
     assumed.images = images.into_iter().collect();
     assumed.outside_webhooks = outside.into_iter().collect();

@@ -11,11 +11,14 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     Record,
+    claims_in_wait::show_consumers,
     ingress_servers::why_unserved,
     mechanism::{self, Mechanism, mechanism},
     object_state::{Level, is_syncing, state_of},
     operator_products::{Products, absent_operator, missing_reference},
+    refused_for_all::show_refusals,
     story::{Moment, What},
+    unready_servers::why_unready,
 };
 
 /// The state of what the API server does not take.
@@ -53,6 +56,10 @@ pub struct Symptom {
     /// Of an Application its name in the marks of its objects.
     #[serde(skip)]
     pub instance: Option<String>,
+    /// Of a pod why it is not well, without its own name, uid and address: pods of one workload with the same
+    /// are told of together.
+    #[serde(skip)]
+    pub likeness: Option<String>,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -97,6 +104,7 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 made_by: record.maker(object.uid()).cloned(),
                 uid: object.uid().to_owned(),
                 instance: None,
+                likeness: None,
                 object: key,
             };
             let killed = symptom.mechanism.as_ref().is_some_and(|it| it.id == Cause::RunExits);
@@ -104,7 +112,8 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 text.clone_into(&mut symptom.because);
                 symptom.mechanism = Some(Cause::RunLiveness.into());
             }
-            if let Some((text, id, pods)) = why_unserved(object, snapshot) {
+            let unserved = why_unserved(object, snapshot).or_else(|| why_unready(object, snapshot));
+            if let Some((text, id, pods)) = unserved {
                 symptom.because = text;
                 symptom.mechanism = Some(id.into());
                 symptom.shows.extend(pods);
@@ -114,11 +123,15 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 "no operator has looked at it".clone_into(&mut symptom.because);
                 symptom.shows.extend(pods);
             }
+            if symptom.object.kind == "Pod" {
+                symptom.likeness = likeness(object, &symptom);
+            }
             if symptom.object.kind == "Job" && symptom.mechanism.is_none() {
                 add_what_pods_said(&mut symptom, record);
             }
             if is_application && let Ok(app) = Application::from_value(object) {
                 found.extend(refused(&app, namespace));
+                found.extend(not_begun(&app, &symptom, snapshot));
                 symptom.instance = Some(app.instance_name(namespace));
                 symptom.shows.extend(contained(&app));
                 // What is made and deleted in turn is of more than one Application.
@@ -131,6 +144,8 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
         }
     }
     found.extend(fights);
+    show_consumers(&mut found, snapshot);
+    show_refusals(&mut found, snapshot);
     // What is missing, or waited for, tells why.
     for symptom in &mut found {
         symptom.shows.extend(symptom.mechanism.iter().flat_map(|it| it.objects.iter().cloned()));
@@ -144,6 +159,48 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
     show_nodes(&mut found);
     found.dedup_by(|a, b| a.object == b.object && a.because == b.because);
     found
+}
+
+/// Why a pod is not well without what only it has, if that is not the whole of it.
+fn likeness(pod: &Value, symptom: &Symptom) -> Option<String> {
+    let own = [pod.name(), pod.uid(), pod.str_at(&["status", "podIP"]).unwrap_or_default()];
+    let mut text = symptom.because.clone();
+    for word in own.into_iter().filter(|word| !word.is_empty()) {
+        text = text.replace(word, "…");
+    }
+    let maker = symptom.made_by.as_ref()?;
+    (text != symptom.because).then(|| format!("{} {}: {text}", maker.kind, maker.name))
+}
+
+/// The Applications that another one is to make and has not made: they wait with it.
+fn not_begun(app: &Application, parent: &Symptom, snapshot: &Snapshot) -> Vec<Symptom> {
+    let absent = absent_children(app, snapshot).into_iter().map(|object| Symptom {
+        cluster: parent.cluster,
+        object,
+        application: None,
+        state: "Missing".to_owned(),
+        because: String::new(),
+        mechanism: None,
+        shows: BTreeSet::from([parent.object.clone()]),
+        made_by: None,
+        uid: String::new(),
+        instance: None,
+        likeness: None,
+    });
+    absent.collect()
+}
+
+/// The Applications among the objects of another one that are not there, though nothing says that they are
+/// refused.
+pub(crate) fn absent_children(app: &Application, snapshot: &Snapshot) -> Vec<ResourceKey> {
+    let refused: BTreeSet<ResourceKey> = refused(app, "").into_iter().map(|symptom| symptom.object).collect();
+    let id = ResourceId::new(names::GROUP, "applications");
+    let children = app.status.resources.iter().filter(|resource| {
+        resource.group == names::GROUP && resource.kind == "Application" && !resource.requires_pruning
+    });
+    let absent = children.filter(|it| snapshot.get(&id, &it.namespace, &it.name).is_none());
+    let keys = absent.map(|it| ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name));
+    keys.filter(|key| !refused.contains(key)).collect()
 }
 
 /// How often an object is made and deleted before that is a fight.
@@ -178,6 +235,7 @@ fn fights(record: &Record, cluster: usize) -> Vec<Symptom> {
             made_by: None,
             uid: String::new(),
             instance: None,
+            likeness: None,
         })
         .collect()
 }
@@ -191,7 +249,10 @@ fn add_what_pods_said(job: &mut Symptom, record: &Record) {
     });
     let is_on_its_way_out =
         |moment: &Moment| moment.mechanism.as_ref().is_none_or(|it| it.id.area() == "delete");
-    if let Some(last) = told.find(|moment| moment.level == Level::Bad && !is_on_its_way_out(moment)) {
+    let is_stuck = |moment: &Moment| {
+        moment.level == Level::Bad || moment.mechanism.as_ref().is_some_and(|it| it.id == Cause::RunInitWait)
+    };
+    if let Some(last) = told.find(|moment| is_stuck(moment) && !is_on_its_way_out(moment)) {
         job.because = match job.because.is_empty() {
             true => last.because.clone(),
             false => format!("{}; its pod: {}", job.because, last.because),
@@ -309,6 +370,7 @@ fn refused(app: &Application, engine_namespace: &str) -> Vec<Symptom> {
         made_by: None,
         uid: String::new(),
         instance: None,
+        likeness: None,
     };
     let waits =
         waits_of(app).into_iter().filter(|wait| matches!(wait.kind, WaitKind::Blocked | WaitKind::Retry));

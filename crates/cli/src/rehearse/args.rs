@@ -64,13 +64,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", conflicts_with = "faults")]
     pub explore: Option<usize>,
     /// How much virtual time passes at most.
-    #[arg(long, default_value = "2h", value_parser = duration::parse, value_name = "DURATION")]
+    #[arg(long, default_value = "2h", value_parser = some_time, value_name = "DURATION", allow_hyphen_values = true)]
     pub until: Duration,
     /// Fail also if a workload or Service that was there is unavailable for longer.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "explore")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "explore", allow_hyphen_values = true)]
     pub max_unavailable: Option<Duration>,
     /// Draws uids, generated names, and how long images take to be pulled.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", allow_hyphen_values = true)]
     pub seed: u64,
     /// Go by Argo CD's rules in place of Tiphys' safer ones: health of Applications counts only if a script
     /// gives them one, waits have no end, failed syncs are repeated as often as Argo CD does.
@@ -105,6 +105,12 @@ pub(crate) enum Output {
     Markdown,
     /// One page that asks for nothing else: a slider of time over the Applications and their objects.
     Html,
+}
+
+/// A length of time in which something can happen.
+fn some_time(text: &str) -> Result<Duration, String> {
+    let parsed = duration::parse(text)?;
+    if parsed.is_zero() { Err("nothing happens in no time; write 2h, or 10m".to_owned()) } else { Ok(parsed) }
 }
 
 fn fault(text: &str) -> Result<Timed, String> {

@@ -83,10 +83,36 @@ impl Found {
         Ok(Self { objects: all, saved_at, notices, absent })
     }
 
+    /// The kinds that every cluster has some of, or that are not missed where there are none, and of which
+    /// there are some: a pod that asks for another one waits. Nodes may join where something scales them.
+    pub(super) fn whole_kinds(&self) -> BTreeSet<&'static str> {
+        let has = |kind: &str| self.objects.iter().any(|object| object.kind() == kind);
+        let kinds = ["StorageClass", "RuntimeClass", "PriorityClass"].into_iter();
+        let mut whole: BTreeSet<&'static str> = kinds.filter(|kind| has(kind)).collect();
+        if has("Node") && !self.objects.iter().any(scales_nodes) {
+            whole.insert("Node");
+        }
+        whole
+    }
+
     /// Whether the pods behind workloads and Services are unknown, so that nothing can be said of outages.
     pub(super) fn hides_pods(&self) -> bool {
         self.absent.iter().any(|kind| matches!(*kind, "Pod" | "ReplicaSet"))
     }
+}
+
+/// Whether an object makes nodes join a cluster, or belongs to what does.
+fn scales_nodes(object: &Value) -> bool {
+    const SCALERS: [&str; 2] = ["cluster-autoscaler", "karpenter"];
+    let is_pool = matches!(
+        (object.gvk().group.as_str(), object.kind()),
+        ("karpenter.sh", "NodePool" | "Provisioner") | ("cluster.x-k8s.io", "MachineDeployment")
+    );
+    let spec = ["spec", "template", "spec", "containers"];
+    let containers =
+        object.at(&spec).or_else(|| object.at(&["spec", "containers"])).and_then(Value::as_array);
+    let mut images = containers.into_iter().flatten().filter_map(|container| container.str_at(&["image"]));
+    is_pool || images.any(|image| SCALERS.iter().any(|scaler| image.contains(scaler)))
 }
 
 /// Takes out what a saved state says of itself. Returns when it was saved.
@@ -171,6 +197,18 @@ mod tests {
         assert_eq!(made.len(), 1);
         assert_eq!(made[0]["metadata"]["name"], "things.example.com");
         assert_eq!(made[0]["spec"]["scope"], "Namespaced");
+    }
+
+    #[test]
+    fn nodes_join_only_where_something_scales_them() {
+        let node = json!({"kind": "Node"});
+        let found =
+            |objects: Vec<Value>| Found { objects, saved_at: None, notices: Vec::new(), absent: Vec::new() };
+        assert!(found(vec![node.clone()]).whole_kinds().contains("Node"));
+        assert!(found(Vec::new()).whole_kinds().is_empty());
+        let scaler = json!({"kind": "Deployment", "spec": {"template": {"spec": {"containers": [
+            {"image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.31.0"}]}}}});
+        assert!(!found(vec![node, scaler]).whole_kinds().contains("Node"));
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(super) fn write(report: &Report) -> String {
             table("Application", "What happens", &lines, "what the change does", &mut text);
         }
         None => {
+            let never =
+                report.story.not_begun.iter().map(|key| format!("| {} | never begins |", escape(&key.name)));
             let lines: Vec<String> = report
                 .story
                 .applications
@@ -57,6 +59,7 @@ pub(super) fn write(report: &Report) -> String {
                         .map_or_else(|| app.state.clone(), |at| format!("green at {}", time(at)));
                     format!("| {} (wave {}) | {} |", escape(&app.name), app.wave, escape(&end))
                 })
+                .chain(never)
                 .collect();
             table("Application", "End", &lines, "Applications", &mut text);
         }

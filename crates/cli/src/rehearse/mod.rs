@@ -27,14 +27,17 @@ use std::{
     time::Duration,
 };
 
+use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause as Id;
 use tiphys_diag::sanitize;
+use tiphys_schema::LabelSelector;
 use tiphys_stage::{
     causes::Cause,
     fault::{RefusedEviction, Timed},
+    mechanism::Mechanism,
     story::Story,
 };
-use tiphys_value::ResourceKey;
+use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     exit::{Reported, WrongUse},
@@ -108,6 +111,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         let targets = targets(brought.as_ref(), &played, &subject.plan);
         for fault in &faults {
             targets.check(fault).map_err(WrongUse)?;
+            check_begins(fault, rules.until)?;
         }
         faults = targets.with_webhooks_by_name(&faults);
         without_faults = Some(Ended::from_story(&played.story));
@@ -119,7 +123,10 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
     };
     let mut hidden = match faults.is_empty() {
         true => hidden_causes(brought.as_ref(), &played, subject)?,
-        false => played.refused_evictions.iter().map(blocked_drain).collect(),
+        false => {
+            let end = played.home.server().snapshot();
+            played.refused_evictions.iter().map(|refused| blocked_drain(refused, &end)).collect()
+        }
     };
     let change = brought.map(|brought| {
         let mut effects = Effects::between(&brought.story, &played.story);
@@ -172,10 +179,27 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
 }
 
 /// A node that cannot be drained.
-fn blocked_drain(refused: &RefusedEviction) -> Cause {
+fn blocked_drain(refused: &RefusedEviction, end: &Snapshot) -> Cause {
     let node = ResourceKey::new("", "Node", "", &refused.node);
     let text = format!("{}: {}", text::object_name(&refused.pod), refused.why);
-    Cause::of_object(node, Some(Id::ScaleBudget.into()), text, "cannot be drained")
+    let budgets = budgets_of(&refused.pod, end);
+    let mechanism = Mechanism { id: Id::ScaleBudget, objects: budgets.clone() };
+    let cause = Cause::of_object(node, Some(mechanism), text, "cannot be drained");
+    Cause { sources: budgets.into_iter().collect(), ..cause }
+}
+
+/// The disruption budgets of a pod.
+fn budgets_of(pod: &ResourceKey, snapshot: &Snapshot) -> Vec<ResourceKey> {
+    let found = snapshot.get(&ResourceId::new("", "pods"), &pod.namespace, &pod.name);
+    let Some(labels) = found.and_then(|pod| pod.value().at(&["metadata", "labels"])) else {
+        return Vec::new();
+    };
+    let budgets = snapshot.list(&ResourceId::new("policy", "poddisruptionbudgets"), Some(&pod.namespace));
+    let selects = |budget: &&Value| {
+        let selector = LabelSelector::from_object(&budget["spec"]["selector"]).ok().flatten();
+        selector.is_some_and(|selector| selector.matches(labels))
+    };
+    budgets.map(|budget| budget.value()).filter(selects).map(ObjectExt::resource_key).collect()
 }
 
 /// What is broken at the end and was not before, and no Application shows.
@@ -183,7 +207,7 @@ fn hidden_causes(brought: Option<&Played>, played: &Played, subject: &Subject) -
     let mut all = on_virtual_time(cron_trial::failures(&played.home, &played.tracking))?;
     let is = played.home.server().snapshot();
     let Some(before) = brought else {
-        all.extend(silent_effects::of_bring_up(&is, &played.story));
+        all.extend(silent_effects::of_bring_up(&is, &subject.plan, &played.story));
         return Ok(all);
     };
     if !all.is_empty() {
@@ -191,9 +215,24 @@ fn hidden_causes(brought: Option<&Played>, played: &Played, subject: &Subject) -
         all.retain(|new| !known.iter().any(|old| old.objects == new.objects));
     }
     let was = before.home.server().snapshot();
-    let plans = subject.before().map(|before| (before, &subject.plan));
+    let plans = (subject.before(), &subject.plan);
     all.extend(silent_effects::of_change((&was, &is), plans, &played.story));
     Ok(all)
+}
+
+/// Checks that a fault begins before the rehearsal ends.
+fn check_begins(fault: &Timed, until: Duration) -> anyhow::Result<()> {
+    if fault.start < until {
+        return Ok(());
+    }
+    let told = |span: Duration| text::time(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+    let why = format!(
+        "fault {:?} begins at {}, and the rehearsal ends at {}: give --until more",
+        fault.text,
+        told(fault.start),
+        told(until)
+    );
+    Err(WrongUse(why).into())
 }
 
 /// The faults as they were written, each once: one may be of several webhooks.

@@ -108,6 +108,7 @@ impl WorldKnowledge {
         known.extend(cut.rules.clone());
         known.extend(Behaviours::builtin());
         known.extend(strict_world::command_lines(plan));
+        known.extend(strict_world::webhooks(plan));
         Self { rules: known, flows: cut.flows, cut: cut.rules }
     }
 }
@@ -325,7 +326,8 @@ pub(super) async fn stand_still(
     if story.applications.iter().all(|app| app.is_green) {
         story = stage.story(&recorder.record(), ending(Outcome::Green));
     }
-    let placeholders = Placeholders::new(rules.stand_ins, Brought::from_survey(&plan.survey));
+    let placeholders = Placeholders::new(rules.stand_ins, Brought::from_survey(&plan.survey))
+        .with_whole(saved.whole_kinds());
     let tracking = settings(plan, rules).tracking;
     Ok(Played {
         story,

@@ -28,6 +28,9 @@ pub(super) struct Ended {
     pub applications: usize,
     /// Those that are not green.
     pub red: Vec<String>,
+    /// Those that others were to make and never made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_begun: Vec<String>,
 }
 
 impl Ended {
@@ -39,6 +42,7 @@ impl Ended {
             took_ms: story.took_ms,
             applications: story.applications.len(),
             red: red.map(|app| app.name.clone()).collect(),
+            not_begun: story.not_begun.iter().map(|key| key.name.clone()).collect(),
         }
     }
 }

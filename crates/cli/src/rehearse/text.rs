@@ -115,6 +115,11 @@ pub(super) fn ended(ended: &Ended) -> String {
     let all = ended.applications;
     let red = ended.red.len();
     let took = time(ended.took_ms);
+    let never = match ended.not_begun.len() {
+        0 => String::new(),
+        1 => "; 1 more never begins".to_owned(),
+        more => format!("; {more} more never begin"),
+    };
     match ended.outcome {
         Outcome::Green if all == 1 => {
             format!("ends green after {took}: the Application is Synced and Healthy")
@@ -125,12 +130,16 @@ pub(super) fn ended(ended: &Ended) -> String {
         Outcome::TimeUp if all == 0 => {
             "does not end green: there is no Application when time is up".to_owned()
         }
+        Outcome::Standstill | Outcome::TimeUp if red == 0 => format!(
+            "is not settled: {} Synced and Healthy when time is up, and that has not lasted yet; give --until more{never}",
+            if all == 1 { "the Application is".to_owned() } else { format!("all {all} Applications are") }
+        ),
         Outcome::Green => format!("ends green after {took}: all {all} Applications are Synced and Healthy"),
         Outcome::Standstill => format!(
-            "does not end green: nothing moves after {took}, and {red} of {all} Applications are not Synced and Healthy"
+            "does not end green: nothing moves after {took}, and {red} of {all} Applications are not Synced and Healthy{never}"
         ),
         Outcome::TimeUp => format!(
-            "does not end green: {red} of {all} Applications are not Synced and Healthy when time is up, and something still moves"
+            "does not end green: {red} of {all} Applications are not Synced and Healthy when time is up, and something still moves{never}"
         ),
     }
 }
@@ -214,6 +223,14 @@ fn timeline(story: &Story, text: &mut String) {
                 let _ = writeln!(text, "                      {indent}{whose}{wait}");
             }
         }
+    }
+    if !story.not_begun.is_empty() {
+        let names: Vec<String> = story.not_begun.iter().map(|key| key.name.clone()).collect();
+        let _ = writeln!(
+            text,
+            "   never            {}: what is before them does not end",
+            some_of(&names, NAMED)
+        );
     }
 }
 
@@ -328,6 +345,10 @@ pub(super) fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
             let told = match outages.len() {
                 1 if last.to_ms.is_none() => format!("from {} {until}", time(first.from_ms)),
                 1 => format!("from {} {until} ({})", time(first.from_ms), time(whole)),
+                // How long it will be away is not known.
+                count if last.to_ms.is_none() => {
+                    format!("{count} times from {} {until}", time(first.from_ms))
+                }
                 count => {
                     format!("{count} times from {} {until} ({} in all)", time(first.from_ms), time(whole))
                 }
@@ -399,6 +420,18 @@ pub(super) fn assumed_lines(report: &Report) -> Vec<String> {
         lines.push(format!(
             "webhooks outside of the cluster, assumed to allow everything: {}",
             some_of(&assumed.outside_webhooks, NAMED)
+        ));
+    }
+    if !assumed.references.is_empty() {
+        lines.push(format!(
+            "named by custom resources, brought by nothing, and assumed to be there: {}",
+            some_of(&assumed.references, NAMED)
+        ));
+    }
+    if !assumed.policies.is_empty() {
+        lines.push(format!(
+            "policies that are not played, assumed to allow everything and to change nothing: {}",
+            some_of(&assumed.policies, NAMED)
         ));
     }
     lines.extend(report.story.placeholders.iter().chain(&report.notices).map(|told| short(told)));
@@ -474,6 +507,19 @@ mod tests {
     fn times_are_short() {
         let all = [0, 940, 48_500, 192_000, 7_500_000].map(time);
         assert_eq!(all, ["0s", "0.9s", "48s", "3m12s", "2h05m"]);
+    }
+
+    #[test]
+    fn what_is_green_when_time_is_up_is_not_told_as_red() {
+        let end = |red: &[&str], not_begun: usize| Ended {
+            outcome: Outcome::TimeUp,
+            took_ms: 0,
+            applications: 4,
+            red: red.iter().map(|name| (*name).to_owned()).collect(),
+            not_begun: vec!["later".to_owned(); not_begun],
+        };
+        assert!(ended(&end(&[], 0)).starts_with("is not settled: all 4 Applications are Synced"));
+        assert!(ended(&end(&["web"], 2)).ends_with("and something still moves; 2 more never begin"));
     }
 
     #[test]

@@ -212,9 +212,23 @@ impl WantedLabels {
         all
     }
 
-    /// Whether one workload alone asks for a value that is nearly the one which several others ask for. Short
-    /// values are names of their own: `app` is none for `api`.
+    /// Whether one workload alone asks for a label that is nearly the one which several others ask for.
     fn is_slip(&self, name: &str, value: &str) -> bool {
+        self.is_slip_of_value(name, value) || self.is_slip_of_name(name, value)
+    }
+
+    /// Whether the name of a label is one that nobody else uses, and nearly one under which several others ask
+    /// for the same value.
+    fn is_slip_of_name(&self, name: &str, value: &str) -> bool {
+        let owners = |values: &BTreeMap<String, BTreeSet<String>>| values.get(value).map_or(0, BTreeSet::len);
+        let is_alone = self.0.get(name).is_none_or(|values| values.len() == 1 && owners(values) <= 1);
+        let common = self.0.iter().filter(|(_, values)| owners(values) > 1).map(|(name, _)| name.as_str());
+        is_alone && !value.is_empty() && nearest_slip_beside_numbers(name, common).is_some()
+    }
+
+    /// Whether a value is nearly the one which several others ask for under the same name. Short values are
+    /// names of their own: `app` is none for `api`.
+    fn is_slip_of_value(&self, name: &str, value: &str) -> bool {
         let Some(values) = self.0.get(name).filter(|_| value.chars().count() >= LONG_VALUE) else {
             return false;
         };
@@ -376,6 +390,15 @@ mod tests {
         let wanted = WantedLabels::from_pods(pods.iter());
         assert!(wanted.is_slip("pool", "compuet"));
         assert!(!wanted.is_slip("pool", "compute") && !wanted.is_slip("pool", "storage"));
+        let under = |owner: &str, name: &str| json!({"metadata": {"ownerReferences": [{"uid": owner}]}, "spec": {"nodeSelector": {name: "gpu"}}});
+        let pods = [
+            under("a", "example.com/node-pool"),
+            under("b", "example.com/node-pool"),
+            under("c", "example.com/nodepool"),
+        ];
+        let wanted = WantedLabels::from_pods(pods.iter());
+        assert!(wanted.is_slip("example.com/nodepool", "gpu"));
+        assert!(!wanted.is_slip("example.com/node-pool", "gpu"));
         // Pools that are numbered, or that several ask for, are pools of their own.
         let pods = [pod("a", "workers-1"), pod("b", "workers-1"), pod("c", "workers-2")];
         assert!(!WantedLabels::from_pods(pods.iter()).is_slip("pool", "workers-2"));

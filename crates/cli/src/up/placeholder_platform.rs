@@ -190,6 +190,19 @@ impl Presupposed {
         self
     }
 
+    /// Leaves out kinds of which all that there are are known.
+    pub(super) fn leave_out(&mut self, kinds: &BTreeSet<&'static str>) {
+        for kind in kinds {
+            match *kind {
+                "Node" => self.nodes = Nodes::default(),
+                "StorageClass" => self.storage.clear(),
+                "RuntimeClass" => self.runtimes.clear(),
+                "PriorityClass" => self.priorities.clear(),
+                _ => {}
+            }
+        }
+    }
+
     /// Takes up what is missing, and returns what of it is new.
     pub(super) fn add(&mut self, mut found: Self) -> Self {
         found.storage.retain(|name| self.storage.insert(name.clone()));

@@ -35,6 +35,8 @@ pub(crate) struct Placeholders {
     has_argo_kinds: BTreeSet<usize>,
     /// What of real clusters was put in place, in each cluster.
     presupposed: Vec<Presupposed>,
+    /// Kinds of which all that there are are known, as those of a saved cluster: nothing stands in for them.
+    whole: BTreeSet<&'static str>,
     /// The Applications of which it was told that nobody waits for them.
     passed: BTreeSet<String>,
     /// What is to be told.
@@ -52,6 +54,13 @@ impl Placeholders {
         self.brought = brought;
     }
 
+    /// The same, with kinds of which all that there are are known.
+    #[must_use]
+    pub(crate) fn with_whole(mut self, kinds: BTreeSet<&'static str>) -> Self {
+        self.whole = kinds;
+        self
+    }
+
     /// Nothing stands in so far.
     pub(crate) fn new(when: placeholder_kinds::When, brought: Brought) -> Self {
         Self {
@@ -63,6 +72,7 @@ impl Placeholders {
             issuers: BTreeSet::new(),
             has_argo_kinds: BTreeSet::new(),
             presupposed: Vec::new(),
+            whole: BTreeSet::new(),
             passed: BTreeSet::new(),
             notices: Vec::new(),
         }
@@ -288,7 +298,10 @@ impl Placeholders {
                 self.presupposed.push(Presupposed::default());
             }
             // What was put in place and did not help is no help the next time.
-            let missing = placeholder_platform::missing(&cache).without(&expected);
+            let mut missing = placeholder_platform::missing(&cache).without(&expected);
+            if at == 0 {
+                missing.leave_out(&self.whole);
+            }
             let found = self.presupposed[at].add(missing);
             if found.is_empty() {
                 continue;

@@ -37,7 +37,7 @@ pub(crate) fn known_image(image: &str) -> Option<&'static KnownImage> {
 
 /// All ports that a pod listens on, if they are known: it has one container, of a known image, and nothing
 /// that could configure its program otherwise.
-pub(crate) fn open_ports(pod: &Value) -> Option<&'static [u16]> {
+pub fn open_ports(pod: &Value) -> Option<&'static [u16]> {
     let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array)?;
     let [container] = containers.as_slice() else { return None };
     let has =

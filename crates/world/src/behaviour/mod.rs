@@ -11,9 +11,11 @@ mod container;
 mod image;
 mod ingress_class;
 mod known_image;
+mod load_balancer;
 mod network;
 mod operator;
 mod pattern;
+mod storage_driver;
 mod template;
 
 use std::time::Duration;
@@ -27,10 +29,13 @@ pub use container::{ContainerRule, Exit, Need, Readiness, command_line};
 pub use image::{ImageRule, Pull, host as image_host};
 pub(crate) use image::{full_name as full_image_name, reference_fault};
 pub use ingress_class::{Server as IngressServer, ingress_server, runs_image};
-pub(crate) use known_image::{known_image, open_ports};
+pub(crate) use known_image::known_image;
+pub use known_image::open_ports;
+pub use load_balancer::load_balancer_image;
 pub use network::{NetworkFault, NodeRule, NodeState, PolicyName, Target, WebhookAnswer, WebhookRule};
 pub use operator::{NeedTemplate, Operator, Policy, Product};
 pub use pattern::{Pattern, Pods, Span};
+pub use storage_driver::storage_driver;
 pub(crate) use template::fill;
 
 /// The operators and programs that are known without being told.

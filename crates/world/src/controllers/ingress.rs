@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::{service::load_balancer_address, workload::is_ready};
+use super::{service::load_balancer_address, workload::unready_pods};
 use crate::{
     Awaited, Change, Controller, Event, Key, Outcome, Reporter, View, Write,
-    behaviour::{IngressServer, ingress_server, runs_image},
+    behaviour::{IngressServer, ingress_server},
     controller::Context,
     object::{resources, with_status},
 };
@@ -30,12 +30,7 @@ fn unserved(ingress: &Value, view: &View<'_>) -> Option<Vec<Awaited>> {
             let group = resources::ingress_classes().group;
             Some(vec![Awaited::Object { group, kind: "IngressClass".to_owned(), key }])
         }
-        IngressServer::Pods(image) => {
-            let pods = view.list(&resources::pods(), None);
-            let mut own = pods.iter().filter(|pod| runs_image(pod, image)).peekable();
-            own.peek()?;
-            (!own.any(|pod| is_ready(pod))).then(|| vec![Awaited::ReadyPod(image.text().to_owned())])
-        }
+        IngressServer::Pods(image) => unready_pods(image, view).map(|awaited| vec![awaited]),
     }
 }
 

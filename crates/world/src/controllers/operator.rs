@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Awaited, Cause, Change, Controller, Key, Outcome, View, Write,
-    behaviour::{Operator, Policy, Product, fill, runs_image},
+    behaviour::{Operator, Policy, Product, Target, fill, runs_image},
     controller::Context,
     object::{
         MORE_KEYS, created_at, finalizers, is_controlled_by, owner_reference, remove_condition, resources,
@@ -60,7 +60,7 @@ impl Controller for OperatorController {
         let Some(operator) = context.behaviours.operators.iter().find(is_about) else {
             return Outcome::done();
         };
-        if !is_working(operator, context.view) {
+        if !is_working(operator, context) {
             // Nobody is there to look; whoever comes up looks at everything.
             let image = operator.image.as_ref().map(|image| Awaited::ReadyPod(image.text().to_owned()));
             return Outcome::after(RETRY).until(image);
@@ -86,10 +86,16 @@ fn subject(key: &Key) -> Option<(GroupVersionResource, Key)> {
     Some((resource, Key { namespace: key.namespace.clone(), name: parts.next()?.to_owned() }))
 }
 
-/// Whether one of the operator's pods is Ready.
-fn is_working(operator: &Operator, view: &View<'_>) -> bool {
+/// Whether one of the operator's pods is Ready and reaches the API server: one that runs for a while before it
+/// gives up has done nothing.
+fn is_working(operator: &Operator, context: &Context<'_>) -> bool {
     let Some(image) = &operator.image else { return true };
-    view.list(&resources::pods(), None).iter().any(|pod| is_ready(pod) && runs_image(pod, image))
+    let works = |pod: &Value| {
+        is_ready(pod)
+            && runs_image(pod, image)
+            && context.behaviours.blocked(pod, &Target::Kubernetes {}, context.view).is_none()
+    };
+    context.view.list(&resources::pods(), None).iter().any(|pod| works(pod))
 }
 
 struct Look<'a> {

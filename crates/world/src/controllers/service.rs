@@ -1,13 +1,20 @@
 //! Services of type LoadBalancer get an address.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tiphys_value::ObjectExt;
 
+use super::workload::unready_pods;
 use crate::{
-    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    Awaited, Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    behaviour::{Pattern, load_balancer_image},
     controller::Context,
     object::{resources, status_of, with_status},
 };
+
+/// How long until a Service without an address is looked at again though nothing that it waits for has changed.
+const RETRY: Duration = Duration::from_secs(5 * 60);
 
 /// Gives load balancers an address.
 pub(super) struct ServiceController;
@@ -32,6 +39,13 @@ impl Controller for ServiceController {
         }
         let mut status = status_of(&service);
         let is_balanced = service.str_at(&["spec", "type"]) == Some("LoadBalancer");
+        let has_address = service.at(&["status", "loadBalancer", "ingress"]).is_some();
+        if is_balanced
+            && !has_address
+            && let Some(awaited) = unserved(context.view)
+        {
+            return Outcome::after(RETRY).until([awaited]);
+        }
         let address = load_balancer_address(service.uid());
         let ingress =
             if is_balanced { json!({"ingress": [{"ip": address, "ipMode": "VIP"}]}) } else { json!({}) };
@@ -52,6 +66,16 @@ impl Controller for ServiceController {
         writes.push(Write::UpdateStatus { resource: resources::services(), object });
         writes.into()
     }
+}
+
+/// What load balancers wait for: none of the pods that give them addresses is Ready. Without any such pod a cloud
+/// does it.
+fn unserved(view: &View<'_>) -> Option<Awaited> {
+    let pods = view.list(&resources::pods(), None);
+    let images: Vec<&Pattern> = pods.iter().filter_map(|pod| load_balancer_image(pod)).collect();
+    let first = images.first()?;
+    let awaited = unready_pods(first, view)?;
+    images.iter().all(|image| unready_pods(image, view).is_some()).then_some(awaited)
 }
 
 /// An address of the documentation range 203.0.113.0/24 that depends on the uid alone.

@@ -10,10 +10,11 @@ use tiphys_value::ObjectExt;
 
 use super::{
     block_storage::{self, PROVISIONED_BY},
-    workload::is_finished,
+    workload::{is_finished, unready_pods},
 };
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    behaviour::storage_driver,
     bootstrap::PROVISIONER,
     controller::Context,
     object::{finalizers, resources, with_status, without_finalizer},
@@ -208,6 +209,15 @@ fn search(claim: &Value, context: &Context<'_>) -> Outcome {
     }
     if let Some(message) = block_storage::refusal(claim, &class) {
         return tell_pending(claim, true, "ProvisioningFailed", &message);
+    }
+    let provisioner = class.str_at(&["provisioner"]).unwrap_or_default();
+    if let Some(awaited) = storage_driver(provisioner).and_then(|image| unready_pods(image, view)) {
+        let message = format!(
+            "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the \
+             system administrator. If volume creation is delayed, please verify that the provisioner is running and \
+             correctly registered."
+        );
+        return tell_pending(claim, false, "ExternalProvisioning", &message).until(Some(awaited));
     }
     let affinity = block_storage::affinity(&class, claim.annotation(SELECTED_NODE), view);
     provision(claim, &class, affinity).into()

@@ -9,7 +9,8 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Event, Key, Propagation, Reporter, Write,
+    Awaited, Event, Key, Propagation, Reporter, View, Write,
+    behaviour::{Pattern, runs_image},
     object::{is_condition_true, resources},
 };
 
@@ -49,6 +50,15 @@ pub(crate) fn is_active(pod: &Value) -> bool {
 /// Whether a pod is Ready.
 pub(crate) fn is_ready(pod: &Value) -> bool {
     !pod.is_terminating() && is_condition_true(pod, "Ready")
+}
+
+/// What to wait for where pods of an image do some work and none of them is Ready. Where there is no such pod,
+/// somebody else does it, such as a cloud.
+pub(crate) fn unready_pods(image: &Pattern, view: &View<'_>) -> Option<Awaited> {
+    let pods = view.list(&resources::pods(), None);
+    let mut own = pods.iter().filter(|pod| runs_image(pod, image)).peekable();
+    own.peek()?;
+    (!own.any(|pod| is_ready(pod))).then(|| Awaited::ReadyPod(image.text().to_owned()))
 }
 
 /// How many of the pods satisfy something.

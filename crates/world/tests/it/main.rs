@@ -9,4 +9,5 @@ mod operators;
 mod ownership;
 mod scenarios;
 mod scheduling;
+mod servers;
 mod support;

@@ -8,7 +8,7 @@ use tiphys_world::Behaviours;
 use crate::support::{Cluster, MINUTE, pods, resource};
 
 /// Defines a kind whose objects may hold anything.
-fn define(cluster: &Cluster, group: &str, kind: &str) -> GroupVersionResource {
+pub(crate) fn define(cluster: &Cluster, group: &str, kind: &str) -> GroupVersionResource {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     define_as(cluster, group, kind, json!({"openAPIV3Schema": any}))
 }

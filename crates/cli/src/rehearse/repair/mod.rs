@@ -7,7 +7,7 @@ mod order;
 mod pods;
 mod refusals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause as Id;
@@ -62,17 +62,21 @@ pub(super) fn add(story: &mut Story, plan: &Plan, flows: &[CutFlow], end: &Still
             None => cause.repair = ground.repair(cause).or(cause.repair.take()),
         }
         if cause.mechanism.as_ref().is_some_and(|it| it.id == Id::NetCniDown) {
-            cause.repair = gone_network(&story.moments);
+            cause.repair = gone_network(cause, &story.moments);
         }
     }
 }
 
-/// The DaemonSet from Git that was the network of pods, and went.
-fn gone_network(moments: &[Moment]) -> Option<Repair> {
+/// What was the network of pods, and went: a DaemonSet from Git, or what an operator had made one of.
+fn gone_network(cause: &Cause, moments: &[Moment]) -> Option<Repair> {
+    let named = cause.mechanism.iter().flat_map(|it| &it.objects);
+    let named: BTreeSet<&ResourceKey> = named.filter(|key| key.kind == "DaemonSet").collect();
     let gone = moments.iter().find(|moment| {
-        moment.from_git && moment.what == What::Deleted && moment.object.kind == "DaemonSet"
+        let is_meant = if named.is_empty() { moment.from_git } else { named.contains(&moment.object) };
+        is_meant && moment.what == What::Deleted && moment.object.kind == "DaemonSet"
     })?;
-    let text = format!("bring back {}: it is the network of pods", object_name(&gone.object));
+    let from = gone.made_by.as_ref().unwrap_or(&gone.object);
+    let text = format!("bring back {}: it is the network of pods", object_name(from));
     Some(Repair { text, ..Repair::default() })
 }
 
@@ -125,7 +129,10 @@ impl<'a> Ground<'a> {
             Id::AdmitServiceAccount => self.service_account(mechanism),
             Id::DeleteFinalizer => self.finalizer(cause),
             Id::VolumeNoClass => self.storage_class(cause),
-            Id::VolumeClaimMissing => self.claim(mechanism),
+            Id::VolumeClaimMissing => self.claim(cause, mechanism),
+            Id::RunReadiness | Id::RunLiveness => self.probed_port(cause),
+            Id::ScaleBudget => self.budget(mechanism),
+            Id::AdmitWebhookTls => self.authority(cause),
             _ => None,
         }
     }

@@ -52,7 +52,36 @@ impl Ground<'_> {
                 ..Repair::default()
             });
         };
+        if let Some(repair) = self.served_version(cause, definition) {
+            return Some(repair);
+        }
         self.earlier(cause, definition)
+    }
+
+    /// A version that the definition of a kind does not serve: no order brings it.
+    fn served_version(&self, cause: &Cause, definition: &ResourceKey) -> Option<Repair> {
+        let wanted = cause.objects.first()?;
+        let (object, _) = self.rendered.get(wanted)?;
+        let (definition_object, _) = self.rendered.get(definition)?;
+        let versions = definition_object.at(&["spec", "versions"]).and_then(Value::as_array)?;
+        let is_served = |version: &&Value| version.get("served") != Some(&Value::Bool(false));
+        let served: Vec<&str> =
+            versions.iter().filter(is_served).filter_map(|version| version.str_at(&["name"])).collect();
+        let asked = object.gvk().version;
+        if served.is_empty() || served.contains(&asked.as_str()) {
+            return None;
+        }
+        let newest = served.last().copied().unwrap_or_default();
+        Some(Repair {
+            text: format!(
+                "write apiVersion {}/{newest} in place of {asked}: {} serves {}",
+                wanted.group,
+                object_name(definition),
+                served.join(", ")
+            ),
+            place: self.place_of(cause),
+            ..Repair::default()
+        })
     }
 
     /// The Application that brings an object, put before the one that needs it.

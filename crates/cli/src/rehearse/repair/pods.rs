@@ -10,7 +10,7 @@ use tiphys_stage::{
     mechanism::Mechanism,
 };
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
-use tiphys_world::behaviour::image_host;
+use tiphys_world::behaviour::{image_host, open_ports};
 
 use super::{Ground, in_namespace, object_name, yaml};
 use crate::rehearse::strict_world::pull_secrets::is_for_pulls;
@@ -195,6 +195,11 @@ impl Ground<'_> {
                 Obstacle::Taint(taint) => Some(taint.trim().to_owned()),
                 _ => None,
             })?;
+        // Newer schedulers do not say which.
+        let taint = match taint.is_empty() {
+            true => self.untolerated(self.pod_of(cause)?)?,
+            false => taint,
+        };
         let toleration = json!([{"key": taint, "operator": "Exists"}]);
         Some(Repair {
             text: format!("let the pods tolerate the taint {taint:?}, or take it off a node"),
@@ -202,6 +207,27 @@ impl Ground<'_> {
             place: self.place_of(cause),
             ..Repair::default()
         })
+    }
+
+    /// The first taint of a node that a pod selects which it does not tolerate.
+    fn untolerated(&self, pod: &Value) -> Option<String> {
+        let selector = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
+        let is_selected = |node: &&Value| {
+            let wanted = selector.into_iter().flatten();
+            wanted.into_iter().all(|(name, value)| node.label(name) == value.as_str())
+        };
+        let tolerations = pod.at(&["spec", "tolerations"]).and_then(Value::as_array);
+        let is_borne = |key: &str| {
+            let mut own = tolerations.into_iter().flatten();
+            own.any(|it| it.str_at(&["key"]).is_none_or(|named| named == key))
+        };
+        let nodes = self.live("", "nodes").filter(is_selected);
+        let taints = nodes.filter_map(|node| node.at(&["spec", "taints"])?.as_array()).flatten();
+        let keys = taints
+            .filter(|taint| taint.str_at(&["effect"]) != Some("PreferNoSchedule"))
+            .filter_map(|taint| taint.str_at(&["key"]));
+        let mut open = keys.filter(|key| !key.starts_with("node.kubernetes.io/") && !is_borne(key));
+        open.next().map(str::to_owned)
     }
 
     /// Classes that there are.
@@ -221,14 +247,66 @@ impl Ground<'_> {
     }
 
     /// A claim that pods mount and nobody makes.
-    pub(super) fn claim(&self, mechanism: &Mechanism) -> Option<Repair> {
+    pub(super) fn claim(&self, cause: &Cause, mechanism: &Mechanism) -> Option<Repair> {
         let claim = mechanism.objects.first()?;
+        let own = self.live("", "persistentvolumeclaims").filter(|it| it.namespace() == claim.namespace);
+        let near = similar(&claim.name, own.map(Value::name)).into_iter().next();
+        if let Some(near) = near {
+            let text = format!("write the claim {near:?} in place of {:?}: that one is there", claim.name);
+            return Some(Repair { text, place: self.place_of(cause), ..Repair::default() });
+        }
         let patch = json!({"apiVersion": "v1", "kind": claim.kind,
             "metadata": {"name": claim.name, "namespace": claim.namespace},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
         Some(Repair {
             text: format!("bring {}", object_name(claim)),
             patch: yaml(&patch),
+            ..Repair::default()
+        })
+    }
+
+    /// A probe of a port on which a known image does not listen.
+    pub(super) fn probed_port(&self, cause: &Cause) -> Option<Repair> {
+        let pod = self.pod_of(cause)?;
+        let open = open_ports(pod)?;
+        let container = containers(pod).next()?;
+        let probes = ["readinessProbe", "livenessProbe", "startupProbe"].into_iter();
+        let asks_elsewhere = |probe: &&str| {
+            let port = ["httpGet", "tcpSocket"].iter().find_map(|how| container.at(&[probe, how, "port"]));
+            let named = |name: &str| {
+                let ports = container.get("ports")?.as_array()?;
+                ports.iter().find(|it| it.str_at(&["name"]) == Some(name))?.int_at(&["containerPort"])
+            };
+            let number = port.and_then(|port| port.as_i64().or_else(|| named(port.as_str()?)));
+            number.is_some_and(|number| !open.iter().any(|it| i64::from(*it) == number))
+        };
+        let probe = probes.into_iter().find(|probe| asks_elsewhere(probe))?;
+        let ports: Vec<String> = open.iter().map(ToString::to_string).collect();
+        let image = container.str_at(&["image"]).unwrap_or_default();
+        let text = format!("let the {probe} ask for port {}: {image} listens there", ports.join(" or "));
+        Some(Repair { text, place: self.place_of(cause), ..Repair::default() })
+    }
+
+    /// A disruption budget that lets no pod go.
+    pub(super) fn budget(&self, mechanism: &Mechanism) -> Option<Repair> {
+        let key = mechanism.objects.first()?;
+        let budget = self
+            .live("policy", "poddisruptionbudgets")
+            .find(|it| it.namespace() == key.namespace && it.name() == key.name)?;
+        let count = |field: &str| budget.int_at(&["status", field]);
+        let (pods, healthy) = (count("expectedPods")?, count("desiredHealthy")?);
+        if healthy < pods {
+            return None;
+        }
+        let more = if pods == 1 { ", and run more than one pod" } else { "" };
+        let patch = json!({"spec": {"minAvailable": null, "maxUnavailable": 1}});
+        Some(Repair {
+            text: format!(
+                "let {} allow one pod to go{more}: it wants {healthy} of {pods} healthy",
+                object_name(key)
+            ),
+            patch: yaml(&patch),
+            place: self.place(key),
             ..Repair::default()
         })
     }

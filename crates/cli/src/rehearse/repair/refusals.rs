@@ -9,6 +9,7 @@ use tiphys_stage::{
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{Ground, object_name, with_option, yaml};
+use crate::rehearse::strict_world::webhook_authority::{INJECT_FROM, missing_authority};
 
 impl Ground<'_> {
     /// A webhook that does not answer: its program comes too late, or it keeps its own program out.
@@ -39,6 +40,20 @@ impl Ground<'_> {
         self.earlier(cause, service).map(|mut repair| {
             repair.text = format!("{}, which answers for the webhook {name}", repair.text);
             repair
+        })
+    }
+
+    /// A webhook whose authority is to be put in from a Certificate that is not there.
+    pub(super) fn authority(&self, cause: &Cause) -> Option<Repair> {
+        let (configuration, _) = self.webhook_named(&refusal(&cause.text).by)?;
+        let (named, near) = missing_authority(configuration, self.rendered.keys())?;
+        Some(Repair {
+            text: format!(
+                "write {near:?} in place of {named:?} in the annotation {INJECT_FROM}: that Certificate is there"
+            ),
+            patch: yaml(&json!({"metadata": {"annotations": {INJECT_FROM: near}}})),
+            place: self.place(&configuration.resource_key()),
+            ..Repair::default()
         })
     }
 

@@ -2,8 +2,10 @@
 
 use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause as Id;
-use tiphys_stage::{causes::Cause, story::Story};
+use tiphys_stage::{causes::Cause, mechanism::Mechanism, story::Story};
 use tiphys_value::{ObjectExt, Value};
+
+use crate::rehearse::strict_world::networks_in;
 
 /// Nodes that had a network before a change and have none at the end. Pods that run go on, so no Application
 /// need be red; the next pod finds no network.
@@ -22,9 +24,12 @@ pub(super) fn nodes_without(story: &Story, before: &Snapshot, end: &Snapshot) ->
         return None;
     }
     let text = "no pod that gives pods a network runs there any more; those that run go on, and no further one starts";
+    let gone = networks_in(before)
+        .filter(|set| end.get(&ResourceId::new("apps", "daemonsets"), set.namespace(), set.name()).is_none());
+    let objects = gone.map(ObjectExt::resource_key).collect();
     let first = Cause::of_object(
         lost[0].clone(),
-        Some(Id::NetCniDown.into()),
+        Some(Mechanism { id: Id::NetCniDown, objects }),
         text.to_owned(),
         "has no network for pods",
     );

@@ -7,6 +7,8 @@ mod hidden_cause;
 mod lost_configuration;
 mod lost_network;
 mod lost_rights;
+mod route_certificates;
+mod route_targets;
 mod service_targets;
 mod stale_settings;
 mod workloads;
@@ -21,22 +23,28 @@ use crate::up::plan::Plan;
 /// What a change breaks, from how all was before it and how it is after it.
 pub(super) fn of_change(
     (before, end): (&Snapshot, &Snapshot),
-    plans: Option<(&Plan, &Plan)>,
+    (was, plan): (Option<&Plan>, &Plan),
     story: &Story,
 ) -> Vec<Cause> {
     let mut all = service_targets::without_pods(story, before, end);
     all.extend(service_targets::without_ports(end, Some(before)));
+    all.extend(service_targets::without_listeners(end, Some(before)));
     all.extend(failed_hooks::applications(story, Some(before), end));
     all.extend(lost_configuration::workloads_without(story, before, end));
     all.extend(lost_rights::moved_workloads(before, end));
     all.extend(lost_network::nodes_without(story, before, end));
-    all.extend(plans.into_iter().flat_map(|(before, after)| closed_ways::flows(before, after)));
+    all.extend(was.into_iter().flat_map(|was| closed_ways::flows(was, plan)));
+    all.extend(route_targets::without_backend(end, Some(before), plan));
+    all.extend(route_certificates::without_secret(end, Some(before)));
     all
 }
 
 /// What is broken in a cluster that was brought up.
-pub(super) fn of_bring_up(end: &Snapshot, story: &Story) -> Vec<Cause> {
+pub(super) fn of_bring_up(end: &Snapshot, plan: &Plan, story: &Story) -> Vec<Cause> {
     let mut all = service_targets::without_ports(end, None);
+    all.extend(service_targets::without_listeners(end, None));
+    all.extend(route_targets::without_backend(end, None, plan));
+    all.extend(route_certificates::without_secret(end, None));
     all.extend(failed_hooks::applications(story, None, end));
     all
 }

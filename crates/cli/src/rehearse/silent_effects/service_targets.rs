@@ -6,6 +6,7 @@ use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause as Id;
 use tiphys_stage::{causes::Cause, story::Story};
 use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
+use tiphys_world::behaviour::open_ports;
 
 use super::{
     hidden_cause::hidden_cause,
@@ -63,6 +64,45 @@ pub(super) fn without_ports(end: &Snapshot, before: Option<&Snapshot>) -> Vec<Ca
             Some(hidden_cause(is.resource_key(), Id::ServicePort.into(), text, state))
         })
         .collect()
+}
+
+/// Services all of whose ports lead to numbers on which none of their pods listens, as far as it is known on
+/// which they do. `before` is how it was before a change: what was so then is not told.
+pub(super) fn without_listeners(end: &Snapshot, before: Option<&Snapshot>) -> Vec<Cause> {
+    let services = end.list(&ResourceId::new("", "services"), None).map(|object| object.value());
+    services
+        .filter_map(|is| {
+            let (deaf, open) = unheard_ports(is, end)?;
+            let was = before.and_then(|before| unheard_ports(&service(before, &is.resource_key())?, before));
+            if was.is_some() {
+                return None;
+            }
+            let list = |ports: &BTreeSet<u16>| {
+                ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            };
+            let text = format!("none of its pods listens on {}; they listen on {}", list(&deaf), list(&open));
+            Some(hidden_cause(is.resource_key(), Id::ServicePort.into(), text, "leads to no open port"))
+        })
+        .collect()
+}
+
+/// The numbers to which the ports of a Service lead, and those on which its pods listen, if these are known and
+/// no number is among them.
+fn unheard_ports(service: &Value, snapshot: &Snapshot) -> Option<(BTreeSet<u16>, BTreeSet<u16>)> {
+    let mut open = BTreeSet::new();
+    for pod in pods_of(service, snapshot) {
+        open.extend(open_ports(pod)?.iter().copied());
+    }
+    let ports = service.at(&["spec", "ports"]).and_then(Value::as_array)?;
+    let target = |port: &Value| {
+        let number = port.int_at(&["targetPort"]).or_else(|| match port.get("targetPort") {
+            None => port.int_at(&["port"]),
+            Some(_) => None,
+        });
+        number.and_then(|number| u16::try_from(number).ok())
+    };
+    let wanted: BTreeSet<u16> = ports.iter().map(target).collect::<Option<_>>()?;
+    (!open.is_empty() && !wanted.is_empty() && wanted.is_disjoint(&open)).then_some((wanted, open))
 }
 
 /// The names to which ports of a Service lead and that none of its pods gives to a port.

@@ -1,14 +1,12 @@
 //! What init containers wait for, as their command lines say: an init container that asks a Service in a loop
 //! ends when that answers, and not before.
 
-use std::collections::BTreeSet;
-
-use tiphys_graph::{Outcome, tools::parse_shell};
+use tiphys_graph::tools::parse_shell;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tiphys_vfs::base_name;
 use tiphys_world::behaviour::{ContainerRule, Need, command_line};
 
-use super::pod_spec;
+use super::{known_services::KnownServices, pod_spec};
 use crate::up::plan::Plan;
 
 /// Programs that ask whether something answers, and go on asking until it does.
@@ -21,73 +19,42 @@ pub(super) fn rules(plan: &Plan) -> Vec<ContainerRule> {
     let workloads = plan.rendered().filter_map(|object| Some((&object.value, pod_spec(&object.value)?)));
     let waiting = workloads.flat_map(|(workload, spec)| {
         let list = spec.get("initContainers").and_then(Value::as_array).into_iter().flatten();
-        list.filter_map(|container| known.rule(container, workload.namespace())).collect::<Vec<_>>()
+        list.filter_map(|container| rule(&known, container, workload.namespace())).collect::<Vec<_>>()
     });
     waiting.collect()
 }
 
-/// The Services of a repository, and what else may bring some.
-struct KnownServices {
-    services: BTreeSet<ResourceKey>,
-    /// Namespace and name of custom resources: operators make Services whose names begin with theirs.
-    custom: BTreeSet<(String, String)>,
-    /// Whether every Application renders, so that no Service comes from what was not seen.
-    is_whole: bool,
+/// The rule for an init container that waits for Services.
+fn rule(known: &KnownServices, container: &Value, namespace: &str) -> Option<ContainerRule> {
+    // One that is restarted always stays beside the others.
+    if container.str_at(&["restartPolicy"]) == Some("Always") {
+        return None;
+    }
+    let words = command_line(container);
+    let awaited = awaited_hosts(&words, container);
+    let services = awaited.iter().filter_map(|host| service(known, host, namespace));
+    let needs: Vec<Need> =
+        services.map(|key| Need::Service { namespace: Some(key.namespace), name: key.name }).collect();
+    (!needs.is_empty()).then(|| ContainerRule {
+        container: container.str_at(&["name"]).unwrap_or_default().into(),
+        image: container.str_at(&["image"]).unwrap_or_default().into(),
+        line: words.join(" ").as_str().into(),
+        needs,
+        ..ContainerRule::default()
+    })
 }
 
-impl KnownServices {
-    fn from_plan(plan: &Plan) -> Self {
-        let is_custom = |object: &&Value| {
-            let group = object.gvk().group;
-            group.contains('.') && !group.ends_with(".k8s.io")
-        };
-        let objects = || plan.rendered().map(|object| &object.value);
-        let services = objects().filter(|object| object.kind() == "Service");
-        let custom = objects().filter(is_custom);
-        let is_seen = |outcome: &Outcome| matches!(outcome, Outcome::Rendered | Outcome::Duplicate(_));
-        Self {
-            services: services.map(ObjectExt::resource_key).collect(),
-            custom: custom.map(|it| (it.namespace().to_owned(), it.name().to_owned())).collect(),
-            is_whole: plan.survey.apps.iter().all(|app| is_seen(&app.outcome)),
-        }
+/// The Service of a host name, if it is known whether it is there.
+fn service(known: &KnownServices, host: &str, own: &str) -> Option<ResourceKey> {
+    let mut labels = host.trim_end_matches('.').split('.');
+    let (name, namespace) = (labels.next()?, labels.next().unwrap_or(own));
+    if labels.next().is_some_and(|label| label != "svc") {
+        return None;
     }
-
-    fn rule(&self, container: &Value, namespace: &str) -> Option<ContainerRule> {
-        // One that is restarted always stays beside the others.
-        if container.str_at(&["restartPolicy"]) == Some("Always") {
-            return None;
-        }
-        let words = command_line(container);
-        let awaited = awaited_hosts(&words, container);
-        let services = awaited.iter().filter_map(|host| self.service(host, namespace));
-        let needs: Vec<Need> =
-            services.map(|key| Need::Service { namespace: Some(key.namespace), name: key.name }).collect();
-        (!needs.is_empty()).then(|| ContainerRule {
-            container: container.str_at(&["name"]).unwrap_or_default().into(),
-            image: container.str_at(&["image"]).unwrap_or_default().into(),
-            line: words.join(" ").as_str().into(),
-            needs,
-            ..ContainerRule::default()
-        })
-    }
-
-    /// The Service of a host name, if it is known whether it is there.
-    fn service(&self, host: &str, own: &str) -> Option<ResourceKey> {
-        let mut labels = host.trim_end_matches('.').split('.');
-        let (name, namespace) = (labels.next()?, labels.next().unwrap_or(own));
-        if labels.next().is_some_and(|label| label != "svc") {
-            return None;
-        }
-        let key = ResourceKey::new("", "Service", namespace, name);
-        let is_here = self.services.contains(&key);
-        // A name of two labels may be one of the internet.
-        let is_inside = namespace == own
-            || host.contains(".svc")
-            || self.services.iter().any(|it| it.namespace == namespace);
-        let may_be_made =
-            self.custom.iter().any(|(at, prefix)| at == namespace && name.starts_with(prefix.as_str()));
-        (is_here || self.is_whole && is_inside && !may_be_made).then_some(key)
-    }
+    // A name of two labels may be one of the internet.
+    let is_inside = namespace == own || host.contains(".svc") || known.has_some_in(namespace);
+    let is_known = known.has(namespace, name) || is_inside && known.is_surely_absent(namespace, name);
+    is_known.then(|| ResourceKey::new("", "Service", namespace, name))
 }
 
 /// The hosts that a command line asks until they answer.

@@ -1,7 +1,10 @@
-//! Where facts decide what a world would otherwise take to be well: registries, command lines and networks.
+//! Where facts decide what a world would otherwise take to be well: registries, command lines, webhooks and
+//! networks.
 
 mod init_waits;
+pub(super) mod known_services;
 pub(super) mod pull_secrets;
+pub(super) mod webhook_authority;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -46,6 +49,11 @@ pub(super) fn registries(plan: &Plan, seed: u64) -> Behaviours {
         .collect();
     images.extend(pulled);
     Behaviours { images, ..Behaviours::default() }
+}
+
+/// What webhooks answer whose certificates nobody vouches for.
+pub(super) fn webhooks(plan: &Plan) -> Behaviours {
+    Behaviours { webhooks: webhook_authority::rules(plan), ..Behaviours::default() }
 }
 
 /// What command lines decide: that a program is given its own path as an argument, and ends with that, as
@@ -113,9 +121,7 @@ fn images(spec: &Value) -> impl Iterator<Item = &str> {
 /// The network of pods, if a DaemonSet of the cluster is known to be it: without its pods nodes have none.
 /// That holds for changes only: a cluster that is brought up has some network before the engine can run.
 pub(super) fn networks(snapshot: &Snapshot) -> Behaviours {
-    let sets = snapshot.list(&ResourceId::new("apps", "daemonsets"), None);
-    let networks = sets.map(|set| set.value()).filter(|set| is_network(set));
-    let rules = networks.map(|set| NodeRule {
+    let rules = networks_in(snapshot).map(|set| NodeRule {
         node: "*".into(),
         state: NodeState::NetworkBy(Pods {
             namespace: set.namespace().into(),
@@ -124,6 +130,12 @@ pub(super) fn networks(snapshot: &Snapshot) -> Behaviours {
         }),
     });
     Behaviours { nodes: rules.collect(), ..Behaviours::default() }
+}
+
+/// The DaemonSets that are known to be the network of pods.
+pub(super) fn networks_in(snapshot: &Snapshot) -> impl Iterator<Item = &Value> {
+    let sets = snapshot.list(&ResourceId::new("apps", "daemonsets"), None);
+    sets.map(|set| set.value()).filter(|set| is_network(set))
 }
 
 fn is_network(set: &Value) -> bool {
