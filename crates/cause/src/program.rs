@@ -170,6 +170,8 @@ const WORDS: &[(Cause, &[&str])] = &[
             "not enough replicas",
             "not_enough_replicas",
             "deadlock detected",
+            "could not acquire change log lock",
+            "lock wait timeout exceeded",
             "because of many connection errors",
             "no reachable servers",
             "no cluster leader",

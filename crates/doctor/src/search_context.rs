@@ -9,7 +9,7 @@ use crate::{
     Object,
     address_target::Target,
     cluster::{Cluster, pods},
-    log_evidence::{LogFact, log_facts},
+    log_evidence::{Fact, LogFact, log_facts},
     pod_addresses::{settings, wires},
     symptoms::Symptoms,
 };
@@ -35,6 +35,19 @@ impl<'a> Ill<'a> {
     }
 }
 
+/// Of what the other pods of a workload complain that name its red ones: why a member is turned away is told
+/// by who does it.
+fn told_by_others(cluster: &Cluster<'_>, workload: &Object, red: &[&Value]) -> Vec<LogFact> {
+    let is_red = |pod: &&Value| red.iter().any(|it| it.name() == pod.name());
+    let mut others = pods::of_workload(cluster, workload);
+    others.retain(|pod| !is_red(pod));
+    let mut facts = log_facts(cluster, &others);
+    facts.retain(|fact| {
+        matches!(fact.fact, Fact::Complaint(_)) && red.iter().any(|pod| fact.line.contains(pod.name()))
+    });
+    facts
+}
+
 /// What a search looks at.
 pub(crate) struct Look<'a> {
     pub(crate) cluster: &'a Cluster<'a>,
@@ -57,7 +70,9 @@ impl<'a> Look<'a> {
         }
         let ill = groups.into_iter().map(|(workload, pods)| {
             let since = pods.iter().filter_map(|pod| pods::red_since(pod)).min();
-            let facts = log_facts(cluster, &pods);
+            let mut facts = log_facts(cluster, &pods);
+            facts.extend(told_by_others(cluster, &workload, &pods));
+            facts.sort_by_key(|fact| std::cmp::Reverse(fact.weight));
             Ill { workload, pods, facts, since }
         });
         Self { cluster, red, ill: ill.collect(), green: OnceCell::new(), callers: OnceCell::new() }

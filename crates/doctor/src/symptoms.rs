@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
-    Object,
+    Event, Object,
     cluster::{
         Cluster,
         complaint::{complaint, error_of_pods},
@@ -62,7 +63,8 @@ fn symptom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             let is_open = conditions(object).next().is_none();
             (is_open && cluster.age(object) > SLOW_DELETION).then(|| "not approved".to_owned())
         }
-        "Lease" | "Event" | "Secret" | "ConfigMap" | "Endpoints" | "EndpointSlice" | "CronJob" => None,
+        "Lease" | "Event" | "Secret" | "ConfigMap" | "Endpoints" | "EndpointSlice" => None,
+        "CronJob" => unread_schedule(cluster, object).map(|_| "makes no Jobs".to_owned()),
         _ => custom(cluster, object),
     }
 }
@@ -340,6 +342,21 @@ fn has_made_secret_since(cluster: &Cluster<'_>, object: &Value, complaint: &Valu
 }
 
 /// What a custom resource says of itself, by the usual conditions.
+/// The last word of the cluster that it cannot read when a CronJob is due, if the CronJob is still as it was.
+pub(crate) fn unread_schedule<'a>(cluster: &Cluster<'a>, cron: &Value) -> Option<&'a Event> {
+    let object = Object::from_live(cron);
+    let mut events = cluster.events(&object);
+    let last = events.rfind(|it| {
+        matches!(it.reason.as_str(), "UnknownTimeZone" | "UnparseableSchedule" | "InvalidSchedule")
+    })?;
+    let scheduled = time(cron, &["status", "lastScheduleTime"]);
+    let changed = cron.at(&["metadata", "managedFields"]).and_then(Value::as_array).into_iter().flatten();
+    let changed =
+        changed.filter(|it| it.str_at(&["subresource"]).is_none()).filter_map(|it| time(it, &["time"]));
+    let is_over = |since: Option<Timestamp>| since.is_some_and(|since| Some(since) > last.last);
+    (!is_over(scheduled) && !is_over(changed.max())).then_some(last)
+}
+
 fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     if NOT_JUDGED.contains(&object.kind())
         || object.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true)

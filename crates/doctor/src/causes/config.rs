@@ -12,10 +12,37 @@ use crate::{
     finding::Finding,
     pod_addresses::wires,
     search_context::{Ill, Look},
+    symptoms::unread_schedule,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    look.ill.iter().flat_map(|ill| missing(look, ill)).collect()
+    let mut found: Vec<Finding> = look.ill.iter().flat_map(|ill| missing(look, ill)).collect();
+    found.extend(look.cluster.all("CronJob").iter().filter_map(|cron| schedule(look, cron)));
+    found
+}
+
+/// A CronJob whose schedule or time zone nobody can read.
+fn schedule(look: &Look<'_>, cron: &Value) -> Option<Finding> {
+    let event = unread_schedule(look.cluster, cron)?;
+    let object = Object::from_live(cron);
+    let is_zone = event.reason == "UnknownTimeZone";
+    let field = if is_zone { "spec.timeZone" } else { "spec.schedule" };
+    let value = cron.str_at(&["spec", if is_zone { "timeZone" } else { "schedule" }]).unwrap_or_default();
+    let what = format!("{object} makes no Jobs: {field} is {value:?}, which cannot be read");
+    Some(
+        Finding::new(Cause::ConfigWrongValue, object.clone(), 0.93, what)
+            .field(field)
+            .since(event.first)
+            .evidence(format!("Event of {object}"), event.message.clone())
+            .remedy(
+                if is_zone {
+                    "Name a zone of the tz database: Europe/Berlin."
+                } else {
+                    "Write five fields: 0 2 * * *."
+                },
+                &[],
+            ),
+    )
 }
 
 /// Reasons of events that tell which absent objects a pod names.

@@ -64,7 +64,8 @@ fn misnamed(ingress: &Value, snapshot: &Snapshot) -> Option<(String, String, Str
         let is_there = snapshot.get(&ResourceId::new("", "secrets"), namespace, named).is_some();
         let is_made = certificates.iter().any(|it| it.str_at(&["spec", "secretName"]) == Some(named));
         let hosts = strings(entry, &["hosts"]);
-        let of_host = certificates.iter().find(|it| !strings(it, &["spec", "dnsNames"]).is_disjoint(&hosts))?;
+        let of_host =
+            certificates.iter().find(|it| !strings(it, &["spec", "dnsNames"]).is_disjoint(&hosts))?;
         let made = of_host.str_at(&["spec", "secretName"])?;
         (!is_there && !is_made).then(|| (named.to_owned(), made.to_owned(), of_host.name().to_owned()))
     })

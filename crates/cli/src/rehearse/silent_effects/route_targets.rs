@@ -40,7 +40,8 @@ pub(super) fn without_backend(end: &Snapshot, before: Option<&Snapshot>, plan: &
             let fault = fault(&backend, end, &known, before)?;
             let was_lost = before.is_some_and(|before| {
                 let same = before.get(id, route.namespace(), route.name());
-                same.is_some_and(|old| backends(old.value()).contains(&backend)) && leads_nowhere(&backend, before)
+                same.is_some_and(|old| backends(old.value()).contains(&backend))
+                    && leads_nowhere(&backend, before)
             });
             (!was_lost).then_some((backend, fault))
         });

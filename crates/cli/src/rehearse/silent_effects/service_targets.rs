@@ -77,9 +77,8 @@ pub(super) fn without_listeners(end: &Snapshot, before: Option<&Snapshot>) -> Ve
             if was.is_some() {
                 return None;
             }
-            let list = |ports: &BTreeSet<u16>| {
-                ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-            };
+            let list =
+                |ports: &BTreeSet<u16>| ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let text = format!("none of its pods listens on {}; they listen on {}", list(&deaf), list(&open));
             Some(hidden_cause(is.resource_key(), Id::ServicePort.into(), text, "leads to no open port"))
         })

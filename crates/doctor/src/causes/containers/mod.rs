@@ -59,7 +59,7 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
         hook(look, ill),
         killed(ill),
         repeated_program(look, ill),
-        command(ill),
+        command(look, ill),
     ];
     if let Some(finding) = direct.into_iter().flatten().next() {
         return vec![with_pods(with_logs(ill, finding))];
@@ -434,7 +434,7 @@ fn repeated_program(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
 }
 
 /// Exit codes by which shells say that there is nothing to run.
-fn command(ill: &Ill<'_>) -> Option<Finding> {
+fn command(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let (pod, status, code) = troubled(ill).find_map(|(pod, status)| {
         let code = pods::ended(status)?.int_at(&["exitCode"])?;
         matches!(code, 126 | 127).then_some((pod, status, code))
@@ -446,17 +446,22 @@ fn command(ill: &Ill<'_>) -> Option<Finding> {
             .iter()
             .any(|fact| matches!(&fact.fact, Fact::Complaint(it) if it.cause == Cause::RunPermission));
     let cause = if is_denied { Cause::RunPermission } else { Cause::RunCommand };
-    Some(
-        Finding::new(
-            cause,
-            ill.workload.clone(),
-            0.88,
-            format!("the command of container {name} of {} cannot be run (exit code {code})", ill.workload),
-        )
+    let what =
+        format!("the command of container {name} of {} cannot be run (exit code {code})", ill.workload);
+    let finding = Finding::new(cause, ill.workload.clone(), 0.88, what)
         .field(format!("spec.template.spec.containers[{name}].command"))
         .evidence(Object::from_live(pod).to_string(), format!("{name}: exit code {code}"))
-        .remedy("Correct the command, or the image that should hold it.", &[]),
-    )
+        .remedy("Correct the command, or the image that should hold it.", &[]);
+    // What the shell or the loader said last names what is not there.
+    let logs = look.cluster.logs(pod.namespace(), pod.name());
+    let said = logs.iter().find_map(|log| {
+        let line = log.last_lines().find(|line| !line.trim().is_empty())?;
+        (log.container == name || log.container.is_empty()).then(|| (log.source(), line.to_owned()))
+    });
+    Some(match said {
+        Some((source, line)) => finding.evidence(source, line),
+        None => finding,
+    })
 }
 
 fn by_platform(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
