@@ -244,8 +244,8 @@ impl<'a> Impacts<'a> {
         Impact { effect, reach, apps, titles }
     }
 
-    /// The Kustomizations and releases of Flux that a finding hits: that which it is about, or those that read
-    /// its file. Flux applies all of a Kustomization or nothing, and what waits for it waits on.
+    /// The Kustomizations and releases of Flux that a finding hits: that which it is about, or those that
+    /// read its file. Flux applies all of a Kustomization or nothing, and what waits for it waits on.
     fn of_flux(&self, finding: &Finding, effect: Effect) -> BTreeSet<String> {
         let Some(flux) = self.survey.flux.as_deref() else { return BTreeSet::new() };
         let object = finding.object.as_deref().unwrap_or_default();

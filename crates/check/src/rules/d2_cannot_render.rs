@@ -25,7 +25,7 @@ use tiphys_graph::{App, Declaration, Outcome, Revision, UnitKind, UnreadableFile
 use tiphys_model::ApplicationSource;
 use tiphys_render::{Cause, RenderError, Subject};
 use tiphys_value::{Location, ObjectExt, Value};
-use tiphys_vfs::{FileTree, base_name};
+use tiphys_vfs::{FileTree, base_name, join, parent};
 
 use super::d2_revision;
 use crate::{
@@ -153,7 +153,7 @@ fn templates(context: &Context<'_>, once: &mut Once) {
             continue;
         }
         let below = name.split_once('/').map_or("", |(_, below)| below);
-        let file = tiphys_vfs::join(&unit.path, below).unwrap_or_default();
+        let file = join(&unit.path, below).unwrap_or_default();
         let mut finding = warning(context, &file, "the chart cannot be rendered", error);
         let span = context.survey.files.span(&Location::new(file, (*line).max(1), 0));
         if let Some(label) = &mut finding.diagnostic.primary {
@@ -350,8 +350,11 @@ fn values_files(context: &Context<'_>, once: &mut Once) {
         }
         let Some(text) = files.text(path) else { continue };
         // Of several documents Helm reads the first; what another tool fills in is no YAML yet.
+        let is_beside =
+            join(parent(path).unwrap_or_default(), "Chart.yaml").is_ok_and(|it| files.contains(&it));
         let is_open = placeholders::is_template(&text)
             || placeholders::has_bracketed_name(&text)
+            || !is_beside && text.contains("{{")
             || text.lines().skip(1).any(|line| line.trim_end() == "---");
         let Some(error) = tiphys_yaml::from_yaml(&text).err().filter(|_| !is_open) else { continue };
         let error = tiphys_render::manifest::yaml_error(path, &text, &error);
@@ -511,7 +514,7 @@ fn value_file(context: &Context<'_>, app: &App, error: &RenderError) -> Option<(
 fn renamed(context: &Context<'_>, app: &App, span: Span, name: &str) -> Option<(String, Vec<Edit>)> {
     let source = app.application.spec.effective_sources().into_iter().next()?;
     let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
-    let folder = tiphys_vfs::join(&source.path, folder).ok()?;
+    let folder = join(&source.path, folder).ok()?;
     let entries = context.survey.files.tree().read_dir(&folder).ok()?;
     let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
     let nearest = similar_names::nearest_slip(file, names.iter().map(String::as_str))?.to_owned();
