@@ -131,9 +131,12 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
             }
             if is_application && let Ok(app) = Application::from_value(object) {
                 found.extend(refused(&app, namespace));
-                found.extend(not_begun(&app, &symptom, snapshot));
+                let absent = absent_children(&app, snapshot);
+                found.extend(not_begun(&absent, &symptom));
                 symptom.instance = Some(app.instance_name(namespace));
                 symptom.shows.extend(contained(&app));
+                // These wait for it, and not it for them.
+                symptom.shows.retain(|key| !absent.contains(key));
                 // What is made and deleted in turn is of more than one Application.
                 let own: BTreeSet<ResourceKey> = resources_of(&app).collect();
                 symptom
@@ -173,10 +176,10 @@ fn likeness(pod: &Value, symptom: &Symptom) -> Option<String> {
 }
 
 /// The Applications that another one is to make and has not made: they wait with it.
-fn not_begun(app: &Application, parent: &Symptom, snapshot: &Snapshot) -> Vec<Symptom> {
-    let absent = absent_children(app, snapshot).into_iter().map(|object| Symptom {
+fn not_begun(absent: &[ResourceKey], parent: &Symptom) -> Vec<Symptom> {
+    let symptom = |object: &ResourceKey| Symptom {
         cluster: parent.cluster,
-        object,
+        object: object.clone(),
         application: None,
         state: "Missing".to_owned(),
         because: String::new(),
@@ -186,8 +189,8 @@ fn not_begun(app: &Application, parent: &Symptom, snapshot: &Snapshot) -> Vec<Sy
         uid: String::new(),
         instance: None,
         likeness: None,
-    });
-    absent.collect()
+    };
+    absent.iter().map(symptom).collect()
 }
 
 /// The Applications among the objects of another one that are not there, though nothing says that they are

@@ -228,7 +228,7 @@ fn timeline(story: &Story, text: &mut String) {
         let names: Vec<String> = story.not_begun.iter().map(|key| key.name.clone()).collect();
         let _ = writeln!(
             text,
-            "   never            {}: what is before them does not end",
+            "   never            {}: what comes before does not end",
             some_of(&names, NAMED)
         );
     }
