@@ -34,6 +34,9 @@ use crate::{
     },
 };
 
+/// How many pods a rehearsal makes at most: hours are played with all of them.
+const MOST_PODS: usize = 1_000;
+
 /// How long nothing may move before that is the end: longer than the longest pause of a kubelet or of the
 /// engine. It costs nothing where time is virtual.
 const QUIET: Duration = Duration::from_secs(6 * 60);
@@ -130,6 +133,7 @@ pub(super) async fn bring_up(
         job_run: JOB_RUN,
         behaviours: known.rules.clone(),
         zones: ZONES.map(str::to_owned).into(),
+        most_pods: MOST_PODS,
         ..Default::default()
     };
     let options = SiteOptions { seed: rules.seed, service_network: chosen.range, is_isolated: true, world };

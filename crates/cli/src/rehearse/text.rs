@@ -226,11 +226,8 @@ fn timeline(story: &Story, text: &mut String) {
     }
     if !story.not_begun.is_empty() {
         let names: Vec<String> = story.not_begun.iter().map(|key| key.name.clone()).collect();
-        let _ = writeln!(
-            text,
-            "   never            {}: what comes before does not end",
-            some_of(&names, NAMED)
-        );
+        let _ =
+            writeln!(text, "   never            {}: what comes before does not end", some_of(&names, NAMED));
     }
 }
 

@@ -11,7 +11,10 @@ use tiphys_model::names;
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::FileTree;
 
-use super::Input;
+use super::{
+    Input,
+    render_cache::{MAX_APPLICATIONS, further_applications},
+};
 
 /// What an ApplicationSet yields.
 pub(super) struct Yielded {
@@ -40,7 +43,7 @@ pub(super) fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) 
     });
     let asked = Asked { input, clusters, set: set.name(), missed: Mutex::default() };
     let mut partly = None;
-    let (apps, fault) = match generate(set, &asked) {
+    let (mut apps, fault) = match generate(set, &asked) {
         // Names that do not tell clusters apart are meant for one: that which only the installation knows.
         Ok(mut apps) if symbolic => {
             let mut names = BTreeSet::new();
@@ -60,7 +63,12 @@ pub(super) fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) 
         }
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    let missed = asked.missed.into_inner();
+    let mut missed = asked.missed.into_inner();
+    let left_out = apps.len().saturating_sub(MAX_APPLICATIONS);
+    if left_out > 0 {
+        apps.truncate(MAX_APPLICATIONS);
+        missed.push(further_applications(left_out));
+    }
     Yielded { apps, fault, partly, symbolic, missed }
 }
 

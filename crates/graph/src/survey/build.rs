@@ -19,7 +19,7 @@ use super::{
     flux,
     found::{Found, Seed},
     notice::Notice,
-    render_cache::{MAX_APPLICATIONS, Memo},
+    render_cache::{MAX_APPLICATIONS, Memo, further_applications},
     rendering::Rendering,
     rendering::Renderings,
     types::Unseen,
@@ -77,7 +77,10 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     let left_out = assembly.left_out;
     let parts = assembly.finish();
     let mut unseen = unseen(&parts.apps, &units, &found);
-    unseen.extend((left_out > 0).then(|| further_applications(left_out)));
+    unseen.extend((left_out > 0).then(|| {
+        let (what, why) = further_applications(left_out);
+        Unseen { what, why, apps: BTreeSet::new() }
+    }));
     let others = with_units(others, &units);
     let settings = ground.settings.clone();
     let mut survey = Survey { unseen, files: found.files.clone(), notices, others, settings, ..parts };
@@ -491,15 +494,6 @@ fn loose(
         }
     }
     loose
-}
-
-/// What is said of Applications that are more than are looked at.
-fn further_applications(count: usize) -> Unseen {
-    Unseen {
-        what: format!("{count} further Applications"),
-        why: format!("{MAX_APPLICATIONS} are looked at; name a folder with --path to see others"),
-        apps: BTreeSet::new(),
-    }
 }
 
 /// What the Applications and what they do not reach miss, each named once.
