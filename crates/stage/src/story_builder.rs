@@ -11,11 +11,13 @@ use tiphys_world::Behaviours;
 use crate::{
     Record, Stage,
     causes::causes,
+    claims_in_wait::show_consumers,
     fault::{Api, Fault, Timed},
     mechanism::{self, refused},
     object_state::{is_syncing, state_of},
     operator_products::assumed_references,
     recorder::DEFINITION,
+    refused_for_all::show_refusals,
     story::{AppEnd, Assumed, Moment, Outcome, Story, What},
     symptoms::{REFUSED, Symptom, absent_children, symptoms, waits_of},
 };
@@ -46,7 +48,13 @@ impl Stage {
         let mut all: Vec<_> = self
             .sites()
             .enumerate()
-            .flat_map(|(at, site)| symptoms(&site.server().snapshot(), at, record, &ending.namespace))
+            .flat_map(|(at, site)| {
+                let snapshot = site.server().snapshot();
+                let mut own = symptoms(&snapshot, at, record, &ending.namespace);
+                show_consumers(&mut own, &snapshot);
+                show_refusals(&mut own, &snapshot);
+                own
+            })
             .collect();
         all.extend(ending.refused.iter().map(|(key, why)| refused_symptom(key, why)));
         if let Some(fault) = &ending.api_fault {
@@ -269,7 +277,7 @@ fn depth(name: &str, parents: &BTreeMap<String, String>) -> usize {
 /// Why a container waits whose image could not be pulled.
 const PULL_REASONS: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
-/// Whether objects of a kind are policies of Kyverno or constraints of Gatekeeper, of which nothing is played.
+/// Whether objects of a kind are policies of Kyverno or Gatekeeper, of which nothing is played.
 fn is_policy(group: &str, kind: &str) -> bool {
     match group {
         "kyverno.io" => matches!(kind, "ClusterPolicy" | "Policy"),

@@ -11,12 +11,10 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     Record,
-    claims_in_wait::show_consumers,
     ingress_servers::why_unserved,
     mechanism::{self, Mechanism, mechanism},
     object_state::{Level, is_syncing, state_of},
     operator_products::{Products, absent_operator, missing_reference},
-    refused_for_all::show_refusals,
     story::{Moment, What},
     unready_servers::why_unready,
 };
@@ -147,8 +145,6 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
         }
     }
     found.extend(fights);
-    show_consumers(&mut found, snapshot);
-    show_refusals(&mut found, snapshot);
     // What is missing, or waited for, tells why.
     for symptom in &mut found {
         symptom.shows.extend(symptom.mechanism.iter().flat_map(|it| it.objects.iter().cloned()));

@@ -342,8 +342,8 @@ pub(super) fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
             let told = match outages.len() {
                 1 if last.to_ms.is_none() => format!("from {} {until}", time(first.from_ms)),
                 1 => format!("from {} {until} ({})", time(first.from_ms), time(whole)),
-                // How long it will be away is not known.
-                count if last.to_ms.is_none() => {
+                // Where nothing moves any more, it is away for longer than was played.
+                count if last.to_ms.is_none() && story.outcome != Outcome::TimeUp => {
                     format!("{count} times from {} {until}", time(first.from_ms))
                 }
                 count => {

@@ -217,8 +217,8 @@ impl WantedLabels {
         self.is_slip_of_value(name, value) || self.is_slip_of_name(name, value)
     }
 
-    /// Whether the name of a label is one that nobody else uses, and nearly one under which several others ask
-    /// for the same value.
+    /// Whether the name of a label is one that nobody else uses, and nearly one under which several others
+    /// ask for the same value.
     fn is_slip_of_name(&self, name: &str, value: &str) -> bool {
         let owners = |values: &BTreeMap<String, BTreeSet<String>>| values.get(value).map_or(0, BTreeSet::len);
         let is_alone = self.0.get(name).is_none_or(|values| values.len() == 1 && owners(values) <= 1);

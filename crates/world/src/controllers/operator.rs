@@ -86,8 +86,8 @@ fn subject(key: &Key) -> Option<(GroupVersionResource, Key)> {
     Some((resource, Key { namespace: key.namespace.clone(), name: parts.next()?.to_owned() }))
 }
 
-/// Whether one of the operator's pods is Ready and reaches the API server: one that runs for a while before it
-/// gives up has done nothing.
+/// Whether one of the operator's pods is Ready and reaches the API server: one that runs for a while before
+/// it gives up has done nothing.
 fn is_working(operator: &Operator, context: &Context<'_>) -> bool {
     let Some(image) = &operator.image else { return true };
     let works = |pod: &Value| {

@@ -13,7 +13,8 @@ use crate::{
     object::{resources, status_of, with_status},
 };
 
-/// How long until a Service without an address is looked at again though nothing that it waits for has changed.
+/// How long until a Service without an address is looked at again though nothing that it waits for has
+/// changed.
 const RETRY: Duration = Duration::from_secs(5 * 60);
 
 /// Gives load balancers an address.
@@ -68,8 +69,8 @@ impl Controller for ServiceController {
     }
 }
 
-/// What load balancers wait for: none of the pods that give them addresses is Ready. Without any such pod a cloud
-/// does it.
+/// What load balancers wait for: none of the pods that give them addresses is Ready. Without any such pod a
+/// cloud does it.
 fn unserved(view: &View<'_>) -> Option<Awaited> {
     let pods = view.list(&resources::pods(), None);
     let images: Vec<&Pattern> = pods.iter().filter_map(|pod| load_balancer_image(pod)).collect();

@@ -52,8 +52,8 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
     !pod.is_terminating() && is_condition_true(pod, "Ready")
 }
 
-/// What to wait for where pods of an image do some work and none of them is Ready. Where there is no such pod,
-/// somebody else does it, such as a cloud.
+/// What to wait for where pods of an image do some work and none of them is Ready. Where there is no such
+/// pod, somebody else does it, such as a cloud.
 pub(crate) fn unready_pods(image: &Pattern, view: &View<'_>) -> Option<Awaited> {
     let pods = view.list(&resources::pods(), None);
     let mut own = pods.iter().filter(|pod| runs_image(pod, image)).peekable();

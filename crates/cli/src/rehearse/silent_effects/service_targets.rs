@@ -85,8 +85,8 @@ pub(super) fn without_listeners(end: &Snapshot, before: Option<&Snapshot>) -> Ve
         .collect()
 }
 
-/// The numbers to which the ports of a Service lead, and those on which its pods listen, if these are known and
-/// no number is among them.
+/// The numbers to which the ports of a Service lead, and those on which its pods listen, if these are known
+/// and no number is among them.
 fn unheard_ports(service: &Value, snapshot: &Snapshot) -> Option<(BTreeSet<u16>, BTreeSet<u16>)> {
     let mut open = BTreeSet::new();
     for pod in pods_of(service, snapshot) {
