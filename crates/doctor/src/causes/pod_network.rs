@@ -304,7 +304,7 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         let workload = look.cluster.workload(told[0].0);
         let object = match cause {
             Cause::NetIpExhausted => attachment(look, &told)
-                .or_else(|| disabled_pools(look).next().map(|pool| Object::from_live(pool)))
+                .or_else(|| disabled_pools(look).next().map(Object::from_live))
                 .or_else(|| pool(look).filter(|_| nodes.len() != 1)).or(node.clone()).unwrap_or_else(|| workload.clone()),
             // What is no fault of the network is one of the node.
             cause if cause != Cause::NetCniDown => node.clone()?,
