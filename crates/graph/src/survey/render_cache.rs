@@ -36,8 +36,8 @@ pub(super) fn further_applications(count: usize) -> (String, String) {
     )
 }
 
-/// How many objects all Applications may have together before no further one is rendered. Large platforms have
-/// some ten thousand.
+/// How many objects all Applications may have together before no further one is rendered. Large platforms
+/// have some ten thousand.
 const MAX_OBJECTS: usize = 100_000;
 
 /// How many Applications are rendered before their objects are counted.
