@@ -38,13 +38,17 @@ impl<'a> Ill<'a> {
 /// Of what the other pods of a workload complain that name its red ones: why a member is turned away is told
 /// by who does it.
 fn told_by_others(cluster: &Cluster<'_>, workload: &Object, red: &[&Value]) -> Vec<LogFact> {
-    let is_red = |pod: &&Value| red.iter().any(|it| it.name() == pod.name());
+    let names_red = |text: &str| red.iter().any(|pod| text.contains(pod.name()));
+    let is_red = |pod: &Value| red.iter().any(|it| it.name() == pod.name());
+    // Most logs name no other pod, and need not be read for that.
+    let tells = |pod: &Value| {
+        cluster.logs(pod.namespace(), pod.name()).iter().any(|log| names_red(&log.text))
+            || pods::statuses(pod).any(|status| names_red(&status.to_string()))
+    };
     let mut others = pods::of_workload(cluster, workload);
-    others.retain(|pod| !is_red(pod));
+    others.retain(|pod| !is_red(pod) && tells(pod));
     let mut facts = log_facts(cluster, &others);
-    facts.retain(|fact| {
-        matches!(fact.fact, Fact::Complaint(_)) && red.iter().any(|pod| fact.line.contains(pod.name()))
-    });
+    facts.retain(|fact| matches!(fact.fact, Fact::Complaint(_)) && names_red(&fact.line));
     facts
 }
 

@@ -209,17 +209,10 @@ mod tests {
             ResourceKey::new(if kind == "Application" { names::GROUP } else { "" }, kind, "shop", name)
         };
         Symptom {
-            cluster: 0,
-            object: ResourceKey::new(group, kind, "shop", name),
-            application: None,
-            state: "bad".into(),
             because: because.into(),
-            mechanism: None,
             shows: shows.iter().map(|(kind, name)| key(kind, name)).collect(),
-            made_by: None,
             uid: name.into(),
-            instance: None,
-            likeness: None,
+            ..Symptom::of_object(ResourceKey::new(group, kind, "shop", name), "bad")
         }
     }
 

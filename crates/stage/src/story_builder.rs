@@ -152,34 +152,14 @@ fn show_api_fault(all: &mut Vec<Symptom>, fault: &Timed) {
     for application in all.iter_mut().filter(|symptom| is_application(&symptom.object)) {
         application.shows.insert(object.clone());
     }
-    all.push(Symptom {
-        cluster: 0,
-        object,
-        application: None,
-        state: format!("fault {}", fault.text),
-        because,
-        mechanism,
-        shows: BTreeSet::new(),
-        made_by: None,
-        uid: String::new(),
-        instance: None,
-        likeness: None,
-    });
+    all.push(Symptom { because, mechanism, ..Symptom::of_object(object, format!("fault {}", fault.text)) });
 }
 
 fn refused_symptom(key: &ResourceKey, why: &str) -> Symptom {
     Symptom {
-        cluster: 0,
-        object: key.clone(),
-        application: None,
-        state: REFUSED.to_owned(),
         because: why.to_owned(),
-        shows: BTreeSet::new(),
-        made_by: None,
-        uid: String::new(),
-        instance: None,
-        likeness: None,
         mechanism: refused(&key.namespace, why),
+        ..Symptom::of_object(key.clone(), REFUSED)
     }
 }
 

@@ -60,6 +60,25 @@ pub struct Symptom {
     pub likeness: Option<String>,
 }
 
+impl Symptom {
+    /// An object of the first cluster in a state, and nothing more is known of it.
+    pub(crate) fn of_object(object: ResourceKey, state: impl Into<String>) -> Self {
+        Self {
+            cluster: 0,
+            object,
+            application: None,
+            state: state.into(),
+            because: String::new(),
+            mechanism: None,
+            shows: BTreeSet::new(),
+            made_by: None,
+            uid: String::new(),
+            instance: None,
+            likeness: None,
+        }
+    }
+}
+
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -96,14 +115,11 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 mechanism: by_operator
                     .or_else(|| mechanism(object, &state))
                     .or_else(|| of_claim(object, snapshot)),
-                state: state.word,
                 because: state.because,
                 shows: refers_to(object),
                 made_by: record.maker(object.uid()).cloned(),
                 uid: object.uid().to_owned(),
-                instance: None,
-                likeness: None,
-                object: key,
+                ..Symptom::of_object(key, state.word)
             };
             let killed = symptom.mechanism.as_ref().is_some_and(|it| it.id == Cause::RunExits);
             if killed && let Some(text) = record.failed_probe(cluster, &symptom.object) {
@@ -175,16 +191,8 @@ fn likeness(pod: &Value, symptom: &Symptom) -> Option<String> {
 fn not_begun(absent: &[ResourceKey], parent: &Symptom) -> Vec<Symptom> {
     let symptom = |object: &ResourceKey| Symptom {
         cluster: parent.cluster,
-        object: object.clone(),
-        application: None,
-        state: "Missing".to_owned(),
-        because: String::new(),
-        mechanism: None,
         shows: BTreeSet::from([parent.object.clone()]),
-        made_by: None,
-        uid: String::new(),
-        instance: None,
-        likeness: None,
+        ..Symptom::of_object(object.clone(), "Missing")
     };
     absent.iter().map(symptom).collect()
 }
@@ -225,16 +233,10 @@ fn fights(record: &Record, cluster: usize) -> Vec<Symptom> {
     fought
         .map(|(key, (made, deleted, application))| Symptom {
             cluster,
-            object: key.clone(),
             application: application.map(str::to_owned),
-            state: "Fought over".to_owned(),
             because: format!("it was made {made} times and deleted {deleted} times"),
             mechanism: Some(Cause::GitopsPruneFight.into()),
-            shows: BTreeSet::new(),
-            made_by: None,
-            uid: String::new(),
-            instance: None,
-            likeness: None,
+            ..Symptom::of_object(key.clone(), "Fought over")
         })
         .collect()
 }
@@ -359,17 +361,10 @@ pub fn waits_of(app: &Application) -> Vec<tiphys_sync::Wait> {
 fn refused(app: &Application, engine_namespace: &str) -> Vec<Symptom> {
     let name = app.instance_name(engine_namespace);
     let symptom = |object: ResourceKey, state: &str, because: &str| Symptom {
-        cluster: 0,
         application: Some(name.clone()),
-        state: state.to_owned(),
         because: because.to_owned(),
         mechanism: mechanism::refused(&object.namespace, because),
-        object,
-        shows: BTreeSet::new(),
-        made_by: None,
-        uid: String::new(),
-        instance: None,
-        likeness: None,
+        ..Symptom::of_object(object, state)
     };
     let waits =
         waits_of(app).into_iter().filter(|wait| matches!(wait.kind, WaitKind::Blocked | WaitKind::Retry));

@@ -21,8 +21,7 @@
 //! ## When to suppress
 //! Where a plugin or another program reads the key.
 
-use tiphys_diag::Severity;
-use tiphys_graph::Object;
+use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_value::{Location, ObjectExt, Value};
 
 use super::unread_chart_values::place_of;
@@ -114,7 +113,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(here) = ALL.iter().find(|it| is_map && it.name == object.key.name) else { continue };
         for (key, right) in misplaced(object.value().get("data"), here) {
             if !is_set(context, right, key) {
-                add(context, object, key, here, right, &mut once);
+                let what = format!("{} has {key}", object.title());
+                let place = context.survey.span(object, &keys(&["data", key]));
+                let diagnostic = unread(&what, key, (here, right), place);
+                once.add(key, RULE.finding(context, object, diagnostic));
             }
         }
     }
@@ -159,14 +161,12 @@ fn patches(context: &Context<'_>, once: &mut Once) {
             let at = text.lines().position(|line| line.trim_start().starts_with(&format!("{key}:")));
             let Some(at) = at.filter(|_| !is_set(context, right, key)) else { continue };
             let location = Location::new(path.clone(), u32::try_from(at).unwrap_or_default() + 1, 0);
-            let diagnostic = RULE
-                .diagnostic(format!(
-                    "this patch of {} sets {key}, which {} is read for",
-                    here.name, right.name
-                ))
-                .at(files.span(&location), "nobody reads this")
-                .because(format!("Argo CD looks for {key} in {} alone, and not in {}", right.name, here.name))
-                .help(format!("put it into ConfigMap {}", right.name));
+            let diagnostic = unread(
+                &format!("this patch of {} sets {key}", here.name),
+                key,
+                (here, right),
+                files.span(&location),
+            );
             once.add(key, Finding::new(RULE.incident, diagnostic));
         }
     }
@@ -192,18 +192,10 @@ fn has(settings: &Settings, key: &str) -> bool {
     settings.keys.iter().any(|it| if it.ends_with('.') { key.starts_with(it) } else { *it == key })
 }
 
-fn add(
-    context: &Context<'_>,
-    object: &Object,
-    key: &str,
-    here: &Settings,
-    right: &Settings,
-    once: &mut Once,
-) {
-    let diagnostic = RULE
-        .diagnostic(format!("{} has {key}, which {} is read for", object.title(), right.name))
-        .at(context.survey.span(object, &keys(&["data", key])), "nobody reads this")
+/// That a key stands in one ConfigMap and is read in another.
+fn unread(what: &str, key: &str, (here, right): (&Settings, &Settings), place: Span) -> Diagnostic {
+    RULE.diagnostic(format!("{what}, which {} is read for", right.name))
+        .at(place, "nobody reads this")
         .because(format!("Argo CD looks for {key} in {} alone, and not in {}", right.name, here.name))
-        .help(format!("put it into ConfigMap {}", right.name));
-    once.add(key, RULE.finding(context, object, diagnostic));
+        .help(format!("put it into ConfigMap {}", right.name))
 }

@@ -168,13 +168,15 @@ fn stated_namespace(object: &Object) -> Option<&str> {
     object.value().str_at(&["metadata", "namespace"]).filter(|it| !it.is_empty())
 }
 
+/// Whether one of the objects has a name, or has one that is not filled in yet.
+fn may_be_there(named: &Named<'_>, others: &[&Object]) -> bool {
+    others.iter().any(|it| it.key.name == named.name || placeholders::is_in(&it.key.name))
+}
+
 /// The object that a name nearly is; `None` if one has it, or none does nearly.
 fn nearest_object<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object]) -> Option<&'a Object> {
     const SHORTEST: usize = 5;
-    if named.name.len() < SHORTEST
-        || placeholders::is_in(named.name)
-        || others.iter().any(|it| it.key.name == named.name || placeholders::is_in(&it.key.name))
-    {
+    if named.name.len() < SHORTEST || placeholders::is_in(named.name) || may_be_there(named, others) {
         return None;
     }
     let is_beside = |it: &&&Object| match (stated_namespace(it), named.namespace) {
@@ -220,8 +222,7 @@ fn unused<'a>(
     named: &Named<'_>,
     others: &[&'a Object],
 ) -> Option<&'a Object> {
-    let is_open = |it: &&&Object| it.key.name == named.name || placeholders::is_in(&it.key.name);
-    if !matches!(named.kind, "ConfigMap" | "Secret") || others.iter().any(|it| is_open(&it)) {
+    if !matches!(named.kind, "ConfigMap" | "Secret") || may_be_there(named, others) {
         return None;
     }
     let is_generated = |it: &&&Object| {
@@ -263,8 +264,7 @@ fn longer_or_shorter<'a>(
     others: &[&'a Object],
 ) -> Option<&'a Object> {
     const SHORTEST: usize = 5;
-    let is_open = |it: &&&Object| it.key.name == named.name || placeholders::is_in(&it.key.name);
-    if named.kind != "Service" || named.name.len() < SHORTEST || others.iter().any(|it| is_open(&it)) {
+    if named.kind != "Service" || named.name.len() < SHORTEST || may_be_there(named, others) {
         return None;
     }
     let mut beside = others.iter().filter(|it| it.folder() == object.folder());

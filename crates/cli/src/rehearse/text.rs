@@ -407,30 +407,17 @@ pub(super) fn assumed_lines(report: &Report) -> Vec<String> {
             some_of(&kinds, NAMED)
         ));
     }
-    if !assumed.load_balancers.is_empty() {
-        lines.push(format!(
-            "load balancers that the platform is assumed to make: {}",
-            some_of(&assumed.load_balancers, NAMED)
-        ));
-    }
-    if !assumed.outside_webhooks.is_empty() {
-        lines.push(format!(
-            "webhooks outside of the cluster, assumed to allow everything: {}",
-            some_of(&assumed.outside_webhooks, NAMED)
-        ));
-    }
-    if !assumed.references.is_empty() {
-        lines.push(format!(
-            "named by custom resources, brought by nothing, and assumed to be there: {}",
-            some_of(&assumed.references, NAMED)
-        ));
-    }
-    if !assumed.policies.is_empty() {
-        lines.push(format!(
-            "policies that are not played, assumed to allow everything and to change nothing: {}",
-            some_of(&assumed.policies, NAMED)
-        ));
-    }
+    let named = [
+        ("load balancers that the platform is assumed to make", &assumed.load_balancers),
+        ("webhooks outside of the cluster, assumed to allow everything", &assumed.outside_webhooks),
+        ("named by custom resources, brought by nothing, and assumed to be there", &assumed.references),
+        (
+            "policies that are not played, assumed to allow everything and to change nothing",
+            &assumed.policies,
+        ),
+    ];
+    let named = named.into_iter().filter(|(_, all)| !all.is_empty());
+    lines.extend(named.map(|(what, all)| format!("{what}: {}", some_of(all, NAMED))));
     lines.extend(report.story.placeholders.iter().chain(&report.notices).map(|told| short(told)));
     lines
 }

@@ -1,7 +1,7 @@
 //! Looking objects up by where they would live and what they are called.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
@@ -34,26 +34,34 @@ impl Object {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     worlds: BTreeMap<ObjectScope, Vec<ObjectId>>,
-    keys: HashMap<ResourceKey, Vec<ObjectId>>,
-    /// The keys of objects that something renders: they do not only stand in a file.
-    rendered: HashSet<ResourceKey>,
+    keys: HashMap<ResourceKey, Namesakes>,
+}
+
+/// The objects of one key.
+#[derive(Debug)]
+struct Namesakes {
+    ids: Vec<ObjectId>,
+    /// Whether something renders one of them, so that they do not only stand in files.
+    is_rendered: bool,
 }
 
 impl Index {
     /// Sorts objects.
     pub(crate) fn from_objects(objects: &[Object], units: &[Unit]) -> Self {
+        let is_file = |id: UnitId| units.get(id.0).is_some_and(|unit| unit.kind == UnitKind::Manifest);
         let mut index = Self::default();
         for object in objects {
             index.worlds.entry(object.world()).or_default().push(object.id);
-            let is_file = |id: UnitId| units.get(id.0).is_some_and(|unit| unit.kind == UnitKind::Manifest);
-            if !matches!(object.owner, Owner::Unit(id) if is_file(id))
-                && !index.rendered.contains(&object.key)
-            {
-                index.rendered.insert(object.key.clone());
-            }
+            let is_rendered = !matches!(object.owner, Owner::Unit(id) if is_file(id));
             match index.keys.get_mut(&object.key) {
-                Some(known) => known.push(object.id),
-                None => drop(index.keys.insert(object.key.clone(), vec![object.id])),
+                Some(known) => {
+                    known.ids.push(object.id);
+                    known.is_rendered |= is_rendered;
+                }
+                None => {
+                    let known = Namesakes { ids: vec![object.id], is_rendered };
+                    index.keys.insert(object.key.clone(), known);
+                }
             }
         }
         index
@@ -84,13 +92,13 @@ impl Survey {
 
     /// The objects of one key in all worlds.
     pub fn with_key(&self, key: &ResourceKey) -> impl Iterator<Item = &Object> {
-        let ids = self.index().keys.get(key).map(Vec::as_slice).unwrap_or_default();
+        let ids = self.index().keys.get(key).map(|known| known.ids.as_slice()).unwrap_or_default();
         ids.iter().map(|id| self.object(*id))
     }
 
     /// Whether an object of a key is rendered, and does not only stand in files that nothing reads.
     pub fn is_rendered(&self, key: &ResourceKey) -> bool {
-        self.index().rendered.contains(key)
+        self.index().keys.get(key).is_some_and(|known| known.is_rendered)
     }
 
     fn index(&self) -> &Index {

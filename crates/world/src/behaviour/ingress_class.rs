@@ -7,7 +7,7 @@ use serde_json::Value;
 use tiphys_diag::similar_names::nearest_slip_beside_numbers;
 use tiphys_value::ObjectExt;
 
-use super::Pattern;
+use super::{Pattern, listed};
 
 /// An ingress controller that is known.
 #[derive(Clone, Debug, Deserialize)]
@@ -19,11 +19,8 @@ struct KnownController {
     image: Pattern,
 }
 
-static CONTROLLERS: LazyLock<Vec<KnownController>> = LazyLock::new(|| {
-    let text = include_str!("../../data/ingress-controllers.yaml");
-    let value = tiphys_yaml::from_yaml(text).expect("the list is part of the program");
-    serde_json::from_value(value).expect("the list is part of the program")
-});
+static CONTROLLERS: LazyLock<Vec<KnownController>> =
+    LazyLock::new(|| listed(include_str!("../../data/ingress-controllers.yaml")));
 
 /// Who serves an Ingress.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiphys_value::ObjectExt;
 
-use super::image::split;
+use super::{image::split, listed};
 
 /// What is known of an image.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,9 +23,7 @@ pub(crate) struct KnownImage {
 }
 
 static IMAGES: LazyLock<BTreeMap<String, KnownImage>> = LazyLock::new(|| {
-    let text = include_str!("../../data/images.yaml");
-    let value = tiphys_yaml::from_yaml(text).expect("the list is part of the program");
-    let all: Vec<KnownImage> = serde_json::from_value(value).expect("the list is part of the program");
+    let all: Vec<KnownImage> = listed(include_str!("../../data/images.yaml"));
     all.into_iter().map(|known| (known.image.clone(), known)).collect()
 });
 

@@ -4,13 +4,10 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::{Pattern, runs_image};
+use super::{Pattern, listed, runs_image};
 
-static IMAGES: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
-    let text = include_str!("../../data/load-balancers.yaml");
-    let value = tiphys_yaml::from_yaml(text).expect("the list is part of the program");
-    serde_json::from_value(value).expect("the list is part of the program")
-});
+static IMAGES: LazyLock<Vec<Pattern>> =
+    LazyLock::new(|| listed(include_str!("../../data/load-balancers.yaml")));
 
 /// The image by which a pod is one that gives load balancers an address.
 pub fn load_balancer_image(pod: &Value) -> Option<&'static Pattern> {

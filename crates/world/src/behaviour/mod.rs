@@ -43,6 +43,16 @@ const KNOWN: [(&str, &str); 2] = [
     ("operators.yaml", include_str!("../../data/operators.yaml")),
     ("programs.yaml", include_str!("../../data/programs.yaml")),
 ];
+
+/// A list of `data`.
+///
+/// # Panics
+/// Never: the lists are part of the program, and tests read them.
+fn listed<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
+    let value = tiphys_yaml::from_yaml(text).expect("the list is part of the program");
+    serde_json::from_value(value).expect("the list is part of the program")
+}
+
 /// Where rules are read from in a running cluster.
 pub(crate) const CONFIG_MAP: (&str, &str) = ("kube-system", "tiphys-world");
 

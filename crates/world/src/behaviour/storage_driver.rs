@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Pattern;
+use super::{Pattern, listed};
 
 /// A driver that is known.
 #[derive(Clone, Debug, Deserialize)]
@@ -16,11 +16,8 @@ struct KnownDriver {
     image: Pattern,
 }
 
-static DRIVERS: LazyLock<Vec<KnownDriver>> = LazyLock::new(|| {
-    let text = include_str!("../../data/storage-drivers.yaml");
-    let value = tiphys_yaml::from_yaml(text).expect("the list is part of the program");
-    serde_json::from_value(value).expect("the list is part of the program")
-});
+static DRIVERS: LazyLock<Vec<KnownDriver>> =
+    LazyLock::new(|| listed(include_str!("../../data/storage-drivers.yaml")));
 
 /// The image of the pods that make the volumes of a provisioner, if that is known.
 pub fn storage_driver(provisioner: &str) -> Option<&'static Pattern> {

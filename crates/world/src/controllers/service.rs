@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 use tiphys_value::ObjectExt;
 
-use super::workload::unready_pods;
+use super::workload::unready_of;
 use crate::{
-    Awaited, Change, Controller, Event, Key, Outcome, Reporter, View, Write,
-    behaviour::{Pattern, load_balancer_image},
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    behaviour::load_balancer_image,
     controller::Context,
     object::{resources, status_of, with_status},
 };
@@ -41,9 +41,10 @@ impl Controller for ServiceController {
         let mut status = status_of(&service);
         let is_balanced = service.str_at(&["spec", "type"]) == Some("LoadBalancer");
         let has_address = service.at(&["status", "loadBalancer", "ingress"]).is_some();
+        // Without any pod that gives load balancers an address a cloud does it.
         if is_balanced
             && !has_address
-            && let Some(awaited) = unserved(context.view)
+            && let Some(awaited) = unready_of(context.view, load_balancer_image)
         {
             return Outcome::after(RETRY).until([awaited]);
         }
@@ -67,16 +68,6 @@ impl Controller for ServiceController {
         writes.push(Write::UpdateStatus { resource: resources::services(), object });
         writes.into()
     }
-}
-
-/// What load balancers wait for: none of the pods that give them addresses is Ready. Without any such pod a
-/// cloud does it.
-fn unserved(view: &View<'_>) -> Option<Awaited> {
-    let pods = view.list(&resources::pods(), None);
-    let images: Vec<&Pattern> = pods.iter().filter_map(|pod| load_balancer_image(pod)).collect();
-    let first = images.first()?;
-    let awaited = unready_pods(first, view)?;
-    images.iter().all(|image| unready_pods(image, view).is_some()).then_some(awaited)
 }
 
 /// An address of the documentation range 203.0.113.0/24 that depends on the uid alone.

@@ -55,10 +55,18 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
 /// What to wait for where pods of an image do some work and none of them is Ready. Where there is no such
 /// pod, somebody else does it, such as a cloud.
 pub(crate) fn unready_pods(image: &Pattern, view: &View<'_>) -> Option<Awaited> {
+    unready_of(view, |pod| runs_image(pod, image).then_some(image))
+}
+
+/// The same for pods of several images, each with the image that it does the work by.
+pub(crate) fn unready_of<'p>(
+    view: &View<'_>,
+    image_of: impl Fn(&Value) -> Option<&'p Pattern>,
+) -> Option<Awaited> {
     let pods = view.list(&resources::pods(), None);
-    let mut own = pods.iter().filter(|pod| runs_image(pod, image)).peekable();
-    own.peek()?;
-    (!own.any(|pod| is_ready(pod))).then(|| Awaited::ReadyPod(image.text().to_owned()))
+    let mut own = pods.iter().filter_map(|pod| Some((pod, image_of(pod)?))).peekable();
+    let (_, first) = *own.peek()?;
+    (!own.any(|(pod, _)| is_ready(pod))).then(|| Awaited::ReadyPod(first.text().to_owned()))
 }
 
 /// How many of the pods satisfy something.

@@ -12,7 +12,7 @@ use tiphys_stage::{
 };
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use super::hidden_cause::hidden_cause;
+use super::{hidden_cause::hidden_cause, service_targets::service};
 use crate::{rehearse::strict_world::known_services::KnownServices, up::plan::Plan};
 
 /// Words that tell one name of a Service from another and mean nothing.
@@ -67,9 +67,6 @@ fn is_route(id: &ResourceId) -> bool {
 
 /// The Services that a route names.
 fn backends(route: &Value) -> Vec<Backend> {
-    let items = |value: &Value, path: &[&str]| -> Vec<Value> {
-        value.at(path).and_then(Value::as_array).cloned().unwrap_or_default()
-    };
     let port_text = |port: &Value| match port {
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) => Some(text.clone()),
@@ -81,10 +78,10 @@ fn backends(route: &Value) -> Vec<Backend> {
     };
     match route.kind() {
         "Ingress" => {
-            let rules = items(route, &["spec", "rules"]).into_iter();
-            let paths = rules.flat_map(|rule| items(&rule, &["http", "paths"]));
-            let named = paths.filter_map(|path| path.at(&["backend", "service"]).cloned());
-            let default = route.at(&["spec", "defaultBackend", "service"]).cloned();
+            let paths =
+                items(route, &["spec", "rules"]).iter().flat_map(|rule| items(rule, &["http", "paths"]));
+            let named = paths.filter_map(|path| path.at(&["backend", "service"]));
+            let default = route.at(&["spec", "defaultBackend", "service"]);
             let all = named.chain(default);
             all.filter_map(|service| {
                 let port = service.at(&["port", "number"]).or_else(|| service.at(&["port", "name"]));
@@ -100,7 +97,7 @@ fn backends(route: &Value) -> Vec<Backend> {
                 "HTTPRoute" => (items(route, &["spec", "rules"]), "backendRefs"),
                 _ => (items(route, &["spec", "routes"]), "services"),
             };
-            let named = rules.into_iter().flat_map(|rule| items(&rule, &[list]));
+            let named = rules.iter().flat_map(|rule| items(rule, &[list]));
             named
                 .filter(|it| it.str_at(&["kind"]).is_none_or(|kind| kind == "Service"))
                 .filter(|it| it.str_at(&["group"]).is_none_or(str::is_empty))
@@ -112,6 +109,10 @@ fn backends(route: &Value) -> Vec<Backend> {
         }
         _ => Vec::new(),
     }
+}
+
+fn items<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
+    value.at(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What is wrong with a backend, in words, and the Service that may be meant.
@@ -127,7 +128,8 @@ fn fault(
         let others: BTreeSet<&str> = services.map(|it| it.value().name()).collect();
         let near = nearest_slip_beside_numbers(name, others.iter().copied())
             .or_else(|| others.iter().copied().find(|other| means_the_same(name, other)));
-        let was_there = before.is_some_and(|before| self::service(before, &backend.service).is_some());
+        let was_there =
+            before.is_some_and(|before| super::service_targets::service(before, &backend.service).is_some());
         let is_slip = near.is_some() && known.is_surely_absent(namespace, name);
         let there = near.map(|near| format!("; there is {near}")).unwrap_or_default();
         return (was_there || is_slip).then(|| {
@@ -155,10 +157,6 @@ fn fault(
 fn leads_nowhere(backend: &Backend, snapshot: &Snapshot) -> bool {
     let Some(service) = service(snapshot, &backend.service) else { return true };
     backend.port.as_ref().is_some_and(|port| !has_port(service, port))
-}
-
-fn service<'a>(snapshot: &'a Snapshot, key: &ResourceKey) -> Option<&'a Value> {
-    Some(snapshot.get(&ResourceId::new("", "services"), &key.namespace, &key.name)?.value())
 }
 
 /// Number and name of each port of a Service.

@@ -20,17 +20,17 @@ pub(super) fn without_pods(story: &Story, before: &Snapshot, end: &Snapshot) -> 
         story.outages.iter().filter(|outage| outage.to_ms.is_none() && outage.object.kind == "Service");
     open.filter_map(|outage| {
         let (was, is) = (service(before, &outage.object)?, service(end, &outage.object)?);
-        if pods_of(&is, end).next().is_some() {
+        if pods_of(is, end).next().is_some() {
             return None;
         }
         let runner = workloads(end).find(|workload| {
             is_asked_for(workload)
                 && workload.namespace() == outage.object.namespace
-                && same_in(before, workload).is_some_and(|old| is_selected(&selector(&was), labels(old)))
+                && same_in(before, workload).is_some_and(|old| is_selected(&selector(was), labels(old)))
         })?;
-        let missed = differing_labels(&selector(&is), labels(runner));
+        let missed = differing_labels(&selector(is), labels(runner));
         let wanted: Vec<String> =
-            selector(&is).iter().map(|(name, value)| label_text(name, Some(value))).collect();
+            selector(is).iter().map(|(name, value)| label_text(name, Some(value))).collect();
         let text = format!(
             "its selector {} matches no pod; those of {} {} have {}",
             wanted.join(","),
@@ -73,7 +73,7 @@ pub(super) fn without_listeners(end: &Snapshot, before: Option<&Snapshot>) -> Ve
     services
         .filter_map(|is| {
             let (deaf, open) = unheard_ports(is, end)?;
-            let was = before.and_then(|before| unheard_ports(&service(before, &is.resource_key())?, before));
+            let was = before.and_then(|before| unheard_ports(service(before, &is.resource_key())?, before));
             if was.is_some() {
                 return None;
             }
@@ -126,9 +126,9 @@ fn port_names(pod: &Value) -> impl Iterator<Item = &str> {
     ports.filter_map(|port| port.str_at(&["name"]))
 }
 
-fn service(snapshot: &Snapshot, key: &ResourceKey) -> Option<Value> {
-    let found = snapshot.get(&ResourceId::new("", "services"), &key.namespace, &key.name)?;
-    Some(found.value().clone())
+/// A Service of a state of the cluster.
+pub(super) fn service<'a>(snapshot: &'a Snapshot, key: &ResourceKey) -> Option<&'a Value> {
+    Some(snapshot.get(&ResourceId::new("", "services"), &key.namespace, &key.name)?.value())
 }
 
 fn pods_of<'a>(service: &Value, snapshot: &'a Snapshot) -> impl Iterator<Item = &'a Value> {
