@@ -119,6 +119,15 @@ impl ReportContents<'_> {
             _ => Vec::new(),
         };
         part(notices(&examples), "an example of a cluster", "examples of clusters");
+        let further = |notice: &Notice| match notice {
+            Notice::FurtherApplications(count) => vec![format!("{count} of them")],
+            _ => Vec::new(),
+        };
+        part(
+            notices(&further),
+            "more Applications than are looked at",
+            "times more Applications than are looked at",
+        );
         let charts = |notice: &Notice| match notice {
             Notice::Chart(folder) => vec![folder.clone()],
             Notice::OnlyUnits(folders) => folders.clone(),

@@ -11,14 +11,13 @@ use tiphys_model::names;
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::FileTree;
 
-use super::{
-    Input,
-    render_cache::{MAX_APPLICATIONS, further_applications},
-};
+use super::{Input, render_cache::MAX_APPLICATIONS};
 
 /// What an ApplicationSet yields.
 pub(super) struct Yielded {
     pub apps: Vec<Generated>,
+    /// How many more it yields than are looked at.
+    pub left_out: usize,
     pub fault: Option<String>,
     /// Why not all of what it yields can be used.
     pub partly: Option<String>,
@@ -63,13 +62,10 @@ pub(super) fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) 
         }
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    let mut missed = asked.missed.into_inner();
+    let missed = asked.missed.into_inner();
     let left_out = apps.len().saturating_sub(MAX_APPLICATIONS);
-    if left_out > 0 {
-        apps.truncate(MAX_APPLICATIONS);
-        missed.push(further_applications(left_out));
-    }
-    Yielded { apps, fault, partly, symbolic, missed }
+    apps.truncate(MAX_APPLICATIONS);
+    Yielded { left_out, apps, fault, partly, symbolic, missed }
 }
 
 /// Why a set yields nothing for which clusters would have to be known.

@@ -19,7 +19,7 @@ use super::{
     flux,
     found::{Found, Seed},
     notice::Notice,
-    render_cache::{MAX_APPLICATIONS, Memo, further_applications},
+    render_cache::{MAX_APPLICATIONS, Memo},
     rendering::Rendering,
     rendering::Renderings,
     types::Unseen,
@@ -74,13 +74,11 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     assembly.faults.extend(faults.cloned());
     assembly.units(&units, loose);
     assembly.grow(seeds);
-    let left_out = assembly.left_out;
+    let of_sets: usize = found.sets.values().map(|yielded| yielded.left_out).sum();
+    let left_out = assembly.left_out + of_sets;
+    notices.extend((left_out > 0).then_some(Notice::FurtherApplications(left_out)));
     let parts = assembly.finish();
-    let mut unseen = unseen(&parts.apps, &units, &found);
-    unseen.extend((left_out > 0).then(|| {
-        let (what, why) = further_applications(left_out);
-        Unseen { what, why, apps: BTreeSet::new() }
-    }));
+    let unseen = unseen(&parts.apps, &units, &found);
     let others = with_units(others, &units);
     let settings = ground.settings.clone();
     let mut survey = Survey { unseen, files: found.files.clone(), notices, others, settings, ..parts };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tiphys_vfs::shown_path;
 
-use super::UnitKind;
+use super::{UnitKind, render_cache::MAX_APPLICATIONS};
 
 /// Of one folder, so many names are told.
 const NAMED: usize = 5;
@@ -25,6 +25,8 @@ pub enum Notice {
     OnlyUnits(Vec<String>),
     /// No Application renders a chart that declares some.
     Chart(String),
+    /// So many Applications are more than are looked at.
+    FurtherApplications(usize),
     /// A kustomization is made of more than can be had; what can is taken.
     Partly {
         /// Its folder.
@@ -106,6 +108,10 @@ impl fmt::Display for Notice {
                 f,
                 "no Application renders the chart {}; those that it declares are taken from what it renders to as it stands",
                 shown_path(chart)
+            ),
+            Self::FurtherApplications(count) => write!(
+                f,
+                "{count} further Applications are left out: {MAX_APPLICATIONS} are looked at; --path narrows to others"
             ),
             Self::Partly { folder, why } => write!(
                 f,

@@ -28,14 +28,6 @@ use super::{
 /// How many Applications are rendered and shown. Large platforms have some hundreds.
 pub(super) const MAX_APPLICATIONS: usize = 5_000;
 
-/// What is said of Applications that are more than are looked at: what, and why.
-pub(super) fn further_applications(count: usize) -> (String, String) {
-    (
-        format!("{count} further Applications"),
-        format!("{MAX_APPLICATIONS} are looked at; name a folder with --path to see others"),
-    )
-}
-
 /// How many objects all Applications may have together before no further one is rendered. Large platforms
 /// have some ten thousand.
 const MAX_OBJECTS: usize = 100_000;
