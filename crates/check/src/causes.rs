@@ -10,7 +10,7 @@ use tiphys_graph::{AppId, Survey};
 
 use crate::{
     Confidence, Finding,
-    impact::{Effect, Impact, Impacts, Reach},
+    impact::{Effect, Impacts, Reach},
 };
 
 /// Findings with one reason.
@@ -69,31 +69,34 @@ fn repeats(causes: &[CauseGroup], findings: &[Finding]) -> BTreeSet<usize> {
 
 fn groups(survey: &Survey, findings: &[Finding]) -> Vec<CauseGroup> {
     let impacts = Impacts::new(survey);
-    let all: Vec<Impact> = findings.iter().map(|finding| impacts.of_finding(finding)).collect();
-    let mut groups: Vec<CauseGroup> = Vec::new();
-    for members in same_cause(findings) {
-        groups.push(group(members, findings, &all, &impacts));
-    }
-    by_weight(groups, findings)
+    let groups = same_cause(findings).into_iter().map(|members| group(members, findings, &impacts));
+    by_weight(groups.collect(), findings)
 }
 
-fn group(mut members: Vec<usize>, findings: &[Finding], impacts: &[Impact], all: &Impacts<'_>) -> CauseGroup {
-    let weight = |at: usize| {
-        let Impact { effect, reach, titles, .. } = &impacts[at];
-        points(&findings[at], *effect, *reach, titles.len())
-    };
-    members.sort_by_key(|at| (Reverse(weight(*at)), *at));
-    let first = members.first().copied().unwrap_or_default();
-    let apps: BTreeSet<AppId> = members.iter().flat_map(|at| &impacts[*at].apps).copied().collect();
+fn group(members: Vec<usize>, findings: &[Finding], impacts: &Impacts<'_>) -> CauseGroup {
+    let mut apps: BTreeSet<AppId> = BTreeSet::new();
+    let mut titles: BTreeSet<String> = BTreeSet::new();
+    // Thousands of findings may hit thousands of Applications each: what each hits is only added up.
+    let weighed = members.into_iter().map(|at| {
+        let mut impact = impacts.of_finding(&findings[at]);
+        let points = points(&findings[at], impact.effect, impact.reach, impact.count());
+        apps.append(&mut impact.apps);
+        titles.append(&mut impact.others);
+        (Reverse(points), at, impact.effect, impact.reach)
+    });
+    let mut weighed: Vec<_> = weighed.collect();
+    weighed.sort_by_key(|(points, at, ..)| (*points, *at));
+    let (_, first, effect, reach) = weighed[0];
+    titles.extend(impacts.titles(&apps));
     CauseGroup {
         severity: findings[first].diagnostic.severity,
         confidence: findings[first].confidence,
-        effect: impacts[first].effect,
-        reach: impacts[first].reach,
-        titles: members.iter().flat_map(|at| &impacts[*at].titles).cloned().collect(),
-        environments: all.environments(&apps).into_iter().map(str::to_owned).collect(),
+        effect,
+        reach,
+        titles,
+        environments: impacts.environments(&apps).into_iter().map(str::to_owned).collect(),
         apps,
-        findings: members,
+        findings: weighed.into_iter().map(|(_, at, ..)| at).collect(),
     }
 }
 

@@ -164,8 +164,15 @@ pub struct Impact {
     pub reach: Reach,
     /// The Applications that it hits.
     pub apps: BTreeSet<AppId>,
-    /// The same with their environments, as people are told: `payments (dev)`.
-    pub titles: BTreeSet<String>,
+    /// Where it hits none: what else it hits, by name. It is of Flux, or of another state of the repository.
+    pub others: BTreeSet<String>,
+}
+
+impl Impact {
+    /// How many it hits.
+    pub fn count(&self) -> usize {
+        self.apps.len() + self.others.len()
+    }
 }
 
 /// Finds out what findings do in one repository.
@@ -230,18 +237,18 @@ impl<'a> Impacts<'a> {
     pub fn of_finding(&self, finding: &Finding) -> Impact {
         let effect = Effect::of_finding(finding);
         let apps = self.apps(finding, effect);
-        let titles = apps.iter().map(|id| self.title(self.survey.app(*id))).collect();
-        let (reach, titles) = match (apps.is_empty(), &finding.app) {
-            (false, _) => (Reach::Application, titles),
-            // It is of Flux, or of another state of the repository.
-            (true, Some(name)) => {
-                let mut titles = self.of_flux(finding, effect);
-                titles.insert(name.clone());
-                (Reach::Application, titles)
+        if !apps.is_empty() {
+            return Impact { effect, reach: Reach::Application, apps, others: BTreeSet::new() };
+        }
+        let mut others = self.of_flux(finding, effect);
+        let reach = match &finding.app {
+            Some(name) => {
+                others.insert(name.clone());
+                Reach::Application
             }
-            (true, None) => (self.reach(finding), self.of_flux(finding, effect)),
+            None => self.reach(finding),
         };
-        Impact { effect, reach, apps, titles }
+        Impact { effect, reach, apps, others }
     }
 
     /// The Kustomizations and releases of Flux that a finding hits: that which it is about, or those that
@@ -330,6 +337,11 @@ impl<'a> Impacts<'a> {
             true => app.name().to_owned(),
             false => format!("{} ({})", app.name(), tiphys_vfs::base_name(environment)),
         }
+    }
+
+    /// Applications as people are told of them.
+    pub fn titles(&self, apps: &BTreeSet<AppId>) -> BTreeSet<String> {
+        apps.iter().map(|id| self.title(self.survey.app(*id))).collect()
     }
 
     /// The environments of Applications, by name.

@@ -30,7 +30,8 @@ pub const VALUE_BYTES: u64 = size_of::<Value>() as u64;
 /// What the first entry of a map takes, which makes room for eleven, and each of all entries, about.
 const MAP_BYTES: u64 = 640;
 const ENTRY_BYTES: u64 = 64;
-const ORIGIN_BYTES: u64 = 128;
+/// What a node's place takes, with its share of the maps above it, about.
+const ORIGIN_BYTES: u64 = 192;
 
 impl Budget {
     /// A budget of so many bytes.

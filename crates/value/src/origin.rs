@@ -80,8 +80,16 @@ pub struct Origin {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
     chain: Vec<Origin>,
-    keys: BTreeMap<Box<str>, Origins>,
-    items: BTreeMap<usize, Origins>,
+    /// Most nodes have none below them, and a map makes room for eleven entries with the first: so both are
+    /// held at arm's length.
+    below: Option<Box<Below>>,
+}
+
+/// What is known of the nodes right below one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Below {
+    keys: BTreeMap<Box<str>, Box<Origins>>,
+    items: BTreeMap<usize, Box<Origins>>,
 }
 
 impl Origins {
@@ -97,15 +105,16 @@ impl Origins {
 
     /// What is known of the node one key deeper.
     pub fn key(&mut self, key: &str) -> &mut Self {
-        if !self.keys.contains_key(key) {
-            self.keys.insert(key.into(), Self::default());
+        let keys = &mut self.below.get_or_insert_default().keys;
+        if !keys.contains_key(key) {
+            keys.insert(key.into(), Box::default());
         }
-        self.keys.get_mut(key).expect("it was just made")
+        keys.get_mut(key).expect("it was just made")
     }
 
     /// What is known of the node one array position deeper.
     pub fn index(&mut self, index: usize) -> &mut Self {
-        self.items.entry(index).or_default()
+        self.below.get_or_insert_default().items.entry(index).or_default()
     }
 
     /// Puts a later writer before those that a node already has.
@@ -144,19 +153,22 @@ impl Origins {
         if !self.chain.is_empty() {
             all.push((path.clone(), &self.chain));
         }
-        for (key, below) in &self.keys {
+        let Some(nodes) = &self.below else { return };
+        for (key, below) in &nodes.keys {
             below.collect(&path.key(&**key), all);
         }
-        for (index, below) in &self.items {
+        for (index, below) in &nodes.items {
             below.collect(&path.index(*index), all);
         }
     }
 
     fn get(&self, segment: &Segment) -> Option<&Self> {
-        match segment {
-            Segment::Key(key) => self.keys.get(key.as_str()),
-            Segment::Index(index) => self.items.get(index),
-        }
+        let nodes = self.below.as_ref()?;
+        let found = match segment {
+            Segment::Key(key) => nodes.keys.get(key.as_str()),
+            Segment::Index(index) => nodes.items.get(index),
+        };
+        found.map(Box::as_ref)
     }
 
     fn child(&mut self, segment: &Segment) -> &mut Self {
@@ -168,7 +180,7 @@ impl Origins {
 
     /// Whether nothing is known of any node.
     pub fn is_empty(&self) -> bool {
-        self.chain.is_empty() && self.keys.is_empty() && self.items.is_empty()
+        self.chain.is_empty() && self.below.is_none()
     }
 }
 

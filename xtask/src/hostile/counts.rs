@@ -7,6 +7,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         generated_applications(),
         applications_of_each_other(),
+        affinities(),
         files_of_one_object(),
         repeated_keys("\n"),
         repeated_keys("\r"),
@@ -35,6 +36,24 @@ fn generated_applications() -> Case {
 fn applications_of_each_other() -> Case {
     let all = (0..3_000).map(|at| application(&format!("r{at}"), "apps", "", "") + "---\n");
     Case::new("count-roots", [("apps/b.yaml", all.collect::<String>())])
+}
+
+/// 54 MB in which nearly every map has one entry.
+fn affinities() -> Case {
+    let term = |at: usize| {
+        format!(
+            "      - {{labelSelector: {{matchLabels: {{app: x{at}}}}}, topologyKey: kubernetes.io/hostname}}\n"
+        )
+    };
+    let terms: String = (0..2_000).map(term).collect();
+    let pod = |at: usize| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p{at}}}\nspec:\n  containers: [{{name: c, image: x}}]\n  \
+             affinity:\n    podAntiAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n{terms}"
+        )
+    };
+    let file = |at: usize| (format!("w/p{at}.yaml"), (at * 10..at * 10 + 10).map(pod).collect::<String>());
+    Case::new("count-affinities", (0..30).map(file))
 }
 
 fn files_of_one_object() -> Case {

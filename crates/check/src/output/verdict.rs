@@ -128,6 +128,15 @@ impl ReportContents<'_> {
             "more Applications than are looked at",
             "times more Applications than are looked at",
         );
+        let unread = |notice: &Notice| match notice {
+            Notice::FurtherManifests { count, first } => vec![format!("{count} from {first} on")],
+            _ => Vec::new(),
+        };
+        part(
+            notices(&unread),
+            "more manifest files than are read",
+            "times more manifest files than are read",
+        );
         let charts = |notice: &Notice| match notice {
             Notice::Chart(folder) => vec![folder.clone()],
             Notice::OnlyUnits(folders) => folders.clone(),

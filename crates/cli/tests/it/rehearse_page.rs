@@ -78,6 +78,24 @@ fn nothing_of_a_repository_breaks_out_of_the_page() {
 }
 
 #[test]
+fn a_page_names_what_never_begins() {
+    let env = "        env: [{name: PASSWORD, valueFrom: {secretKeyRef: {name: database, key: password}}}]\n";
+    let in_wave = |name: &str, wave: u8| {
+        let annotated = format!("metadata:\n  annotations: {{argocd.argoproj.io/sync-wave: '{wave}'}}\n");
+        application(name, name).replacen("metadata:\n", &annotated, 1)
+    };
+    let repo = Repo::shop(&[
+        ("manifests/first.yaml", &in_wave("first", 0)),
+        ("manifests/later.yaml", &in_wave("later", 1)),
+        ("first/web.yaml", &deployment("web", "registry.example.com/web:1", env)),
+        ("later/b.yaml", &config_map("b", "1")),
+    ]);
+    let page = page(&repo, &[]);
+    let (_, list) = page.split_once("<h2>Never begins, because what comes before does not end</h2>").unwrap();
+    assert!(list.starts_with("\n<ul>\n<li>Application argocd/later</li>\n</ul>\n"), "{list}");
+}
+
+#[test]
 fn an_exploration_is_a_page_too() {
     let page = page(&shop(), &["--explore", "3"]);
     assert!(page.contains("<details class=\"ranked "), "{page}");

@@ -49,7 +49,7 @@ struct Pending {
     declaration: Declaration,
     /// The Application that renders it, or the ApplicationSet that yields it.
     above: Option<AppId>,
-    declared: RenderedObject,
+    declared: Arc<RenderedObject>,
 }
 
 impl<'a> Assembly<'a> {
@@ -196,11 +196,11 @@ impl<'a> Assembly<'a> {
             return;
         }
         for generated in yielded.map(|it| it.apps.as_slice()).unwrap_or_default() {
-            let declared = RenderedObject {
+            let declared = Arc::new(RenderedObject {
                 value: generated.application.clone(),
                 location: declared.location.clone(),
                 origins: below_template(&declared),
-            };
+            });
             open.push_back(Pending { environment, declaration: Declaration::Set(id), above, declared });
         }
     }
@@ -269,7 +269,7 @@ impl<'a> Assembly<'a> {
             environment: app.environment,
             declaration: Declaration::App(app.id),
             above: Some(app.id),
-            declared: RenderedObject::clone(declared),
+            declared: declared.clone(),
         }));
     }
 

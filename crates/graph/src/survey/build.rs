@@ -17,9 +17,10 @@ use super::{
     declarations::{Declarations, declares, is_of_concern},
     discover::{self, Manifests},
     flux,
+    follow::{Followed, declaring, place},
     found::{Found, Seed},
     notice::Notice,
-    render_cache::{MAX_APPLICATIONS, Memo},
+    render_cache::Memo,
     rendering::Rendering,
     rendering::Renderings,
     types::Unseen,
@@ -51,7 +52,8 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     found.memo.render(&applications.iter().collect::<Vec<_>>(), input);
     applications.truncate(places.len());
     let roots = found.roots(&places, &applications);
-    let mut inner: Vec<RenderedObject> = places.iter().flat_map(|place| found.declared_by(place)).collect();
+    let mut inner: Vec<Arc<RenderedObject>> =
+        places.iter().flat_map(|place| found.declared_by(place)).collect();
     inner.extend(by_environment.iter().flat_map(|(_, _, place)| found.declared_by(place)));
     renderings.extend(found.follow(inner));
     let units: Vec<(UnitFolder, Arc<Rendering>)> = roots
@@ -65,7 +67,7 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     let seeds =
         found.with_environments(seeds, &units, by_environment.collect(), &rendered_places(&renderings));
     let seeds = only_named(seeds, &units, input, &mut notices);
-    notices.extend(sorted.notices(|it| renderings.iter().any(|(_, rendering)| brings(rendering, it))));
+    notices.extend(sorted.notices(|it| renderings.iter().any(|followed| brings(&followed.rendering, it))));
     notices.extend((!examples.is_empty()).then_some(Notice::ExampleClusters(examples)));
     notices.extend(of_units(&seeds, &units, sorted.used.is_empty()));
     let loose = loose(&manifests.objects, &renderings, &units);
@@ -77,6 +79,10 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     let of_sets: usize = found.sets.values().map(|yielded| yielded.left_out).sum();
     let left_out = assembly.left_out + of_sets;
     notices.extend((left_out > 0).then_some(Notice::FurtherApplications(left_out)));
+    if let [first, ..] = manifests.left_out.as_slice() {
+        let (first, count) = (first.to_string(), manifests.left_out.len());
+        notices.push(Notice::FurtherManifests { first, count });
+    }
     let parts = assembly.finish();
     let unseen = unseen(&parts.apps, &units, &found);
     let others = with_units(others, &units);
@@ -92,7 +98,7 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
 /// What the files declare that somebody means to run, or all of it.
 fn sorted(input: &Input<'_>, files: &Files, manifests: &Manifests) -> Sorted {
     let is_plain = |it: &&Arc<RenderedObject>| declares(&it.value) && !is_template(files, it);
-    let declared = manifests.objects.iter().filter(is_plain).map(|it| RenderedObject::clone(it));
+    let declared = manifests.objects.iter().filter(is_plain).cloned();
     if !input.options.only_used {
         return Sorted::all(declared.collect());
     }
@@ -105,7 +111,7 @@ fn sorted(input: &Input<'_>, files: &Files, manifests: &Manifests) -> Sorted {
 /// are no clusters of a repository whose Applications stand elsewhere.
 fn clusters(
     others: &[Arc<RenderedObject>],
-    declared: &[RenderedObject],
+    declared: &[Arc<RenderedObject>],
     folder: &str,
 ) -> (Vec<ClusterInfo>, Vec<String>) {
     let is_example = |it: &RenderedObject| {
@@ -113,7 +119,7 @@ fn clusters(
         it.location.file.get(start..).is_some_and(unused_folders::is_example)
     };
     let all = || others.iter().map(Arc::as_ref);
-    if !declared.is_empty() && declared.iter().all(is_example) {
+    if !declared.is_empty() && declared.iter().all(|it| is_example(it)) {
         return (application_sets::clusters(all()), Vec::new());
     }
     let examples = application_sets::clusters(all().filter(|it| is_example(it)));
@@ -217,7 +223,7 @@ impl Found<'_> {
     }
 
     /// What a chart or kustomization declares, as somebody would apply it.
-    fn declared_by(&self, place: &UnitFolder) -> Vec<RenderedObject> {
+    fn declared_by(&self, place: &UnitFolder) -> Vec<Arc<RenderedObject>> {
         let rendering = self.memo.get(&units::application(place));
         rendering.map(|it| declared_of(place, it)).unwrap_or_default()
     }
@@ -286,7 +292,7 @@ impl Found<'_> {
     fn with_circles(
         &mut self,
         seeds: Vec<Seed>,
-        inner: Vec<RenderedObject>,
+        inner: Vec<Arc<RenderedObject>>,
         units: &[(UnitFolder, Arc<Rendering>)],
     ) -> Vec<Seed> {
         let mut seeds = seeds;
@@ -306,56 +312,19 @@ impl Found<'_> {
             let known = reached.get_or_insert_with(|| {
                 self.declared_from(seeds.iter().map(|seed| seed.declared.clone()).collect())
             });
-            if !known.contains(&at) && self.declared_from(vec![candidate.declared.clone()]).contains(&at) {
+            if known.contains(&at) {
+                continue;
+            }
+            let reached_from = self.declared_from(vec![candidate.declared.clone()]);
+            if reached_from.contains(&at) {
+                known.extend(reached_from);
                 seeds.push(candidate);
-                reached = None;
             }
         }
         if seeds.is_empty() {
             seeds.extend(last_resort.map(|declared| Seed { declared, unit: None, environment: None }));
         }
         seeds
-    }
-
-    /// Where the Applications stand that these lead to.
-    fn declared_from(&mut self, declared: Vec<RenderedObject>) -> HashSet<(Arc<str>, String)> {
-        let followed = self.follow(declared);
-        followed.iter().flat_map(|(_, rendering)| declaring(rendering)).map(|object| place(&object)).collect()
-    }
-
-    /// Renders Applications and what they declare in turn, to the end. Returns what each rendered to.
-    fn follow(&mut self, declared: Vec<RenderedObject>) -> Vec<(Value, Arc<Rendering>)> {
-        let mut done: Vec<(Value, Arc<Rendering>)> = Vec::new();
-        let mut seen: HashSet<String> = HashSet::new();
-        let mut open = declared;
-        while !open.is_empty() && done.len() < MAX_APPLICATIONS {
-            let applications: Vec<Value> = open
-                .iter()
-                .flat_map(|object| self.applications(&object.value))
-                .filter(|application| seen.insert(application.to_string()))
-                .collect();
-            self.memo.render(&applications.iter().collect::<Vec<_>>(), self.input);
-            open = Vec::new();
-            for application in applications {
-                let Some(rendering) = self.memo.get(&application).cloned() else { continue };
-                open.extend(declaring(&rendering));
-                done.push((application, rendering));
-            }
-        }
-        done
-    }
-
-    /// An Application itself, or those that an ApplicationSet yields.
-    pub(super) fn applications(&mut self, declared: &Value) -> Vec<Value> {
-        if declared.kind() == "Application" {
-            return vec![declared.clone()];
-        }
-        let (input, clusters) = (self.input, &self.clusters);
-        let yielded = self
-            .sets
-            .entry(declared.to_string())
-            .or_insert_with(|| application_sets::evaluate(declared, input, clusters));
-        yielded.apps.iter().map(|app| app.application.clone()).collect()
     }
 }
 
@@ -373,45 +342,34 @@ fn is_template(files: &Files, declared: &RenderedObject) -> bool {
 }
 
 /// What a chart or kustomization declares, as somebody would apply it.
-fn declared_of(place: &UnitFolder, rendering: &Rendering) -> Vec<RenderedObject> {
-    declaring(rendering).into_iter().map(|object| units::as_applied(place, object)).collect()
+fn declared_of(place: &UnitFolder, rendering: &Rendering) -> Vec<Arc<RenderedObject>> {
+    let applied =
+        |object: Arc<RenderedObject>| Arc::new(units::as_applied(place, Arc::unwrap_or_clone(object)));
+    declaring(rendering).into_iter().map(applied).collect()
 }
 
-fn declaring(rendering: &Rendering) -> Vec<RenderedObject> {
-    rendering
-        .objects
-        .iter()
-        .filter(|object| declares(&object.value))
-        .map(|it| RenderedObject::clone(it))
-        .collect()
-}
-
-fn unreached(tops: &[UnitFolder], renderings: &[(Value, Arc<Rendering>)], files: &Files) -> Vec<UnitFolder> {
+fn unreached(tops: &[UnitFolder], renderings: &[Followed], files: &Files) -> Vec<UnitFolder> {
     tops.iter().filter(|place| !is_reached(place, renderings, files)).cloned().collect()
 }
 
 /// Whether an Application's rendering read the file that makes a folder a chart or kustomization.
-fn is_reached(place: &UnitFolder, renderings: &[(Value, Arc<Rendering>)], files: &Files) -> bool {
+fn is_reached(place: &UnitFolder, renderings: &[Followed], files: &Files) -> bool {
     let marks = units::marks(place);
     let mark = marks.iter().find(|mark| files.contains(mark)).map(String::as_str).unwrap_or_default();
-    renderings.iter().any(|(_, rendering)| rendering.read.contains(mark))
+    renderings.iter().any(|followed| followed.rendering.read.contains(mark))
 }
 
 /// Whether a file was read, or lies in a chart that was: what its templates may ask for and did not is no
 /// manifest.
-fn was_read(
-    file: &str,
-    renderings: &[(Value, Arc<Rendering>)],
-    units: &[(UnitFolder, Arc<Rendering>)],
-) -> bool {
+fn was_read(file: &str, renderings: &[Followed], units: &[(UnitFolder, Arc<Rendering>)]) -> bool {
     all(renderings, units).any(|it| it.read.contains(file) || lies_in_chart(file, &it.read))
 }
 
 fn all<'a>(
-    renderings: &'a [(Value, Arc<Rendering>)],
+    renderings: &'a [Followed],
     units: &'a [(UnitFolder, Arc<Rendering>)],
 ) -> impl Iterator<Item = &'a Arc<Rendering>> {
-    renderings.iter().map(|(_, it)| it).chain(units.iter().map(|(_, it)| it))
+    renderings.iter().map(|it| &it.rendering).chain(units.iter().map(|(_, it)| it))
 }
 
 /// Whether a folder above a file is a chart of which some were read.
@@ -422,10 +380,10 @@ fn lies_in_chart(file: &str, read: &BTreeSet<Arc<str>>) -> bool {
 
 /// The declarations that nothing renders, and those in files that something does.
 fn seeds(
-    declared: Vec<RenderedObject>,
-    renderings: &[(Value, Arc<Rendering>)],
+    declared: Vec<Arc<RenderedObject>>,
+    renderings: &[Followed],
     units: &[(UnitFolder, Arc<Rendering>)],
-) -> (Vec<Seed>, Vec<RenderedObject>) {
+) -> (Vec<Seed>, Vec<Arc<RenderedObject>>) {
     let mut rendered = rendered_places(renderings);
     let mut from_units: Vec<Seed> = Vec::new();
     for (index, (unit, rendering)) in units.iter().enumerate() {
@@ -445,34 +403,23 @@ fn seeds(
 }
 
 /// Where the declarations stand that other Applications render.
-fn rendered_places(renderings: &[(Value, Arc<Rendering>)]) -> HashSet<(Arc<str>, String)> {
-    let declared = renderings.iter().flat_map(|(application, rendering)| {
-        let all = rendering.objects.iter().filter(|object| declares(&object.value));
-        all.filter(|object| !is_itself(application, &object.value))
+fn rendered_places(renderings: &[Followed]) -> HashSet<(Arc<str>, String)> {
+    let declared = renderings.iter().flat_map(|followed| {
+        let all = followed.rendering.objects.iter().filter(|object| declares(&object.value));
+        all.filter(|object| !followed.is_from(&object.value))
     });
     declared.map(|object| place(object)).collect()
-}
-
-/// Whether what an Application leads to is that Application. An ApplicationSet may well have the name of the
-/// Application that renders it.
-fn is_itself(application: &Value, declared: &Value) -> bool {
-    declared.kind() == application.kind() && declared.name() == application.name()
-}
-
-/// What a declaration is distinguished by.
-fn place(declared: &RenderedObject) -> (Arc<str>, String) {
-    (declared.location.file.clone(), declared.value.name().to_owned())
 }
 
 /// Whether a declaration is only the raw material of another: a base whose name an overlay changes, or a
 /// patch.
 fn is_consumed(
     object: &RenderedObject,
-    renderings: &[(Value, Arc<Rendering>)],
+    renderings: &[Followed],
     units: &[(UnitFolder, Arc<Rendering>)],
 ) -> bool {
-    let by_apps = renderings.iter().filter(|(application, _)| !is_itself(application, &object.value));
-    let all = by_apps.map(|(_, it)| it).chain(units.iter().map(|(_, it)| it));
+    let by_apps = renderings.iter().filter(|followed| !followed.is_from(&object.value));
+    let all = by_apps.map(|it| &it.rendering).chain(units.iter().map(|(_, it)| it));
     all.into_iter().any(|it| it.seen.contains(&object.location.file))
 }
 
@@ -480,7 +427,7 @@ fn is_consumed(
 /// nothing, such as one that needs a chart out of reach, is looked at as it stands.
 fn loose(
     objects: &[Arc<RenderedObject>],
-    renderings: &[(Value, Arc<Rendering>)],
+    renderings: &[Followed],
     units: &[(UnitFolder, Arc<Rendering>)],
 ) -> BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> {
     let read: BTreeSet<Arc<str>> = all(renderings, units).flat_map(|it| it.seen.iter().cloned()).collect();

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 use tiphys_model::names;
 use tiphys_render::{RenderError, manifest};
 
-use tiphys_value::{ObjectExt, RenderedObject, Value};
+use tiphys_value::{ObjectExt, RenderLimits, RenderedObject, Value, origin_bytes, value_bytes};
 use tiphys_vfs::FileTree as _;
 
 use super::{Files, UnreadableFile};
@@ -20,6 +20,8 @@ pub(super) struct Manifests {
     pub faults: Vec<UnreadableFile>,
     /// The same by file, for a survey to come.
     pub parsed: HashMap<Arc<str>, Arc<Parsed>>,
+    /// The files that are not read, because those before them take all the memory that manifests may.
+    pub left_out: Vec<Arc<str>>,
 }
 
 /// What one text says.
@@ -27,12 +29,26 @@ pub(super) struct Parsed {
     text: Arc<str>,
     objects: Vec<Arc<RenderedObject>>,
     fault: Option<UnreadableFile>,
+    /// What the objects take in memory, about.
+    bytes: u64,
+}
+
+/// What all manifest files may take in memory, in bytes: twice what the objects of one Application may. By
+/// default some 25 MB of YAML or more; the largest of 81 public repositories has 6 MB.
+fn memory_of_all() -> u64 {
+    RenderLimits::current().memory.saturating_mul(2)
 }
 
 /// Reads the manifest files: those that hold `apiVersion` and `kind`. Texts that were parsed before are not
 /// parsed again.
 pub(super) fn read(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>) -> Manifests {
+    read_within(files, kept, memory_of_all())
+}
+
+/// Reads manifest files as long as they take no more memory, in bytes, about.
+fn read_within(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>, memory: u64) -> Manifests {
     let mut found = Manifests::default();
+    let mut left = memory;
     for path in files.ending(&MANIFESTS) {
         let Some(text) = files.text(path) else {
             found.faults.extend(unreadable(files, path));
@@ -41,9 +57,14 @@ pub(super) fn read(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>) -> Mani
         let known = kept.get(path).filter(|parsed| Arc::ptr_eq(&parsed.text, &text) || parsed.text == text);
         let parsed = match known {
             Some(parsed) => parsed.clone(),
-            None if is_candidate(path, &text) => Arc::new(parse(path, text)),
-            None => continue,
+            None if !is_candidate(path, &text) => continue,
+            None if left == 0 => {
+                found.left_out.push(path.clone());
+                continue;
+            }
+            None => Arc::new(parse(path, text)),
         };
+        left = left.saturating_sub(parsed.bytes);
         found.objects.extend(parsed.objects.iter().cloned());
         found.faults.extend(parsed.fault.clone());
         found.parsed.insert(path.clone(), parsed);
@@ -66,8 +87,9 @@ fn parse(path: &str, text: Arc<str>) -> Parsed {
             (ours.collect(), Some(UnreadableFile { file: path.to_owned(), error, is_manifest }))
         }
     };
-    let objects = objects.into_iter().filter(is_manifest).map(Arc::new).collect();
-    Parsed { text, objects, fault }
+    let objects: Vec<_> = objects.into_iter().filter(is_manifest).map(Arc::new).collect();
+    let bytes = objects.iter().map(|it| value_bytes(&it.value) + origin_bytes(&it.value)).sum();
+    Parsed { text, objects, fault, bytes }
 }
 
 /// Whether an object is an Application, an ApplicationSet or an AppProject.
@@ -158,7 +180,28 @@ fn is_manifest(object: &RenderedObject) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_template;
+    use std::{collections::HashMap, sync::Arc};
+
+    use tiphys_vfs::MemTree;
+
+    use super::{Files, is_template, read_within};
+
+    #[test]
+    fn what_is_over_the_memory_of_manifests_is_left_out_and_named() {
+        let of_one = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+        let mut tree = MemTree::default();
+        for name in ["a", "b", "c"] {
+            tree.insert(&format!("{name}.yaml"), of_one(name).into_bytes()).unwrap();
+        }
+        let files = Files::list(Arc::new(tree), "");
+        let names = |memory| {
+            let found = read_within(&files, &HashMap::new(), memory);
+            let left_out: Vec<String> = found.left_out.iter().map(ToString::to_string).collect();
+            (found.objects.len(), left_out.join(" "))
+        };
+        assert_eq!(names(1), (1, "b.yaml c.yaml".to_owned()));
+        assert_eq!(names(1 << 20), (3, String::new()));
+    }
 
     #[test]
     fn a_template_is_told_from_the_texts_of_a_set() {

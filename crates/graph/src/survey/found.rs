@@ -20,7 +20,7 @@ pub(super) struct Found<'a> {
 
 /// What starts a tree of Applications.
 pub(super) struct Seed {
-    pub declared: RenderedObject,
+    pub declared: Arc<RenderedObject>,
     /// The unit that renders it; `None` if it stands in a file.
     pub unit: Option<usize>,
     /// The environment whose values file makes the unit render it.

@@ -13,6 +13,7 @@ mod discover;
 mod environment;
 mod files;
 mod flux;
+mod follow;
 mod found;
 mod grouping;
 mod incremental;

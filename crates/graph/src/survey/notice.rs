@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tiphys_value::RenderLimits;
 use tiphys_vfs::shown_path;
 
 use super::{UnitKind, render_cache::MAX_APPLICATIONS};
@@ -27,6 +28,13 @@ pub enum Notice {
     Chart(String),
     /// So many Applications are more than are looked at.
     FurtherApplications(usize),
+    /// Manifest files that are not read, because those before them take too much memory.
+    FurtherManifests {
+        /// The path of the first of them.
+        first: String,
+        /// How many they are.
+        count: usize,
+    },
     /// A kustomization is made of more than can be had; what can is taken.
     Partly {
         /// Its folder.
@@ -112,6 +120,12 @@ impl fmt::Display for Notice {
             Self::FurtherApplications(count) => write!(
                 f,
                 "{count} further Applications are left out: {MAX_APPLICATIONS} are looked at; --path narrows to others"
+            ),
+            Self::FurtherManifests { first, count } => write!(
+                f,
+                "{count} manifest files are not read, from {} on: those before them take all the memory that manifests may; --path narrows to others, {} raises the limit",
+                shown_path(first),
+                RenderLimits::FLAGS[0]
             ),
             Self::Partly { folder, why } => write!(
                 f,

@@ -10,7 +10,7 @@ use std::{
 
 use tiphys_model::Application;
 use tiphys_render::Cause;
-use tiphys_value::Value;
+use tiphys_value::{RenderLimits, Value};
 
 use crate::parallel;
 
@@ -28,11 +28,13 @@ use super::{
 /// How many Applications are rendered and shown. Large platforms have some hundreds.
 pub(super) const MAX_APPLICATIONS: usize = 5_000;
 
-/// How many objects all Applications may have together before no further one is rendered. Large platforms
-/// have some ten thousand.
-const MAX_OBJECTS: usize = 100_000;
+/// How many objects all Applications may have together before no further one is rendered: twice what one
+/// of them may. They take some twenty kilobytes each; large platforms have some ten thousand.
+fn max_objects() -> usize {
+    RenderLimits::current().objects.saturating_mul(2)
+}
 
-/// How many Applications are rendered before their objects are counted.
+/// How many Applications are rendered at most before their objects are counted.
 const BATCH: usize = 16;
 
 /// The renderings by what the Application says.
@@ -40,6 +42,8 @@ pub(super) struct Memo<'a> {
     known: Renderings,
     /// The objects of all renderings.
     objects: usize,
+    /// How many objects the largest rendering has.
+    largest: usize,
     /// Those of an earlier survey that hold for this one.
     kept: &'a Renderings,
 }
@@ -47,7 +51,7 @@ pub(super) struct Memo<'a> {
 impl<'a> Memo<'a> {
     /// Knows what was kept.
     pub(super) fn new(kept: &'a Renderings) -> Self {
-        Self { known: Renderings::new(), objects: 0, kept }
+        Self { known: Renderings::new(), objects: 0, largest: 0, kept }
     }
 
     /// All that was asked for.
@@ -80,12 +84,19 @@ impl<'a> Memo<'a> {
         open.truncate(MAX_APPLICATIONS.saturating_sub(self.known.len()));
         let before = self.known.len();
         let (done, count) = (AtomicUsize::new(before), before + open.len());
-        for batch in open.chunks(BATCH) {
-            let is_full = self.objects > MAX_OBJECTS;
+        let mut rest = open.as_slice();
+        while !rest.is_empty() {
+            let (batch, further) = rest.split_at(self.batch().min(rest.len()));
+            rest = further;
+            let is_full = self.objects > max_objects();
             // On every processor; the results are in the order of the Applications.
             let renderings = parallel::each(batch, |(_, application)| {
                 let rendering = if is_full {
-                    Rendering::unseen(format!("the Applications before it have over {MAX_OBJECTS} objects"))
+                    let [.., flag] = RenderLimits::FLAGS;
+                    let most = max_objects();
+                    Rendering::unseen(format!(
+                        "the Applications before it have over {most} objects; {flag} raises the limit"
+                    ))
                 } else {
                     render_application(application, input)
                 };
@@ -98,8 +109,16 @@ impl<'a> Memo<'a> {
         }
     }
 
+    /// How many Applications are rendered together: so many that those that are as large as the largest so
+    /// far go over the limit by one of them, and not by all of the batch.
+    fn batch(&self) -> usize {
+        let left = max_objects().saturating_sub(self.objects);
+        (left / self.largest.max(1)).clamp(1, BATCH)
+    }
+
     fn add(&mut self, key: String, rendering: Arc<Rendering>) {
         self.objects += rendering.objects.len();
+        self.largest = self.largest.max(rendering.objects.len());
         self.known.insert(key, rendering);
     }
 }

@@ -79,7 +79,7 @@ pub struct Root {
     /// The chart or kustomization that it is taken from; `None` if it stands in a file.
     pub unit: Option<UnitId>,
     /// The Application or ApplicationSet.
-    pub declared: RenderedObject,
+    pub declared: Arc<RenderedObject>,
 }
 
 /// What declares an Application.
@@ -120,7 +120,7 @@ pub struct App {
     /// The Application that renders the declaration, or the ApplicationSet that yields it.
     pub above: Option<AppId>,
     /// The declaration, with the origins of its fields.
-    pub declared: RenderedObject,
+    pub declared: Arc<RenderedObject>,
     /// The declaration as the engine understands it.
     pub application: Application,
     /// What became of rendering it.
@@ -171,7 +171,7 @@ impl App {
 #[derive(Clone, Debug)]
 pub struct Set {
     /// The declaration.
-    pub declared: RenderedObject,
+    pub declared: Arc<RenderedObject>,
     /// The environments that it is of.
     pub environments: BTreeSet<EnvironmentId>,
     /// The Applications that it yields in all environments.

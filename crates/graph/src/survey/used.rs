@@ -12,35 +12,35 @@ use crate::unused_folders::put_away;
 #[derive(Default)]
 pub(super) struct Sorted {
     /// What somebody means to run.
-    pub used: Vec<RenderedObject>,
+    pub used: Vec<Arc<RenderedObject>>,
     /// What lies in folders that are put away, with the folder.
-    aside: Vec<(String, RenderedObject)>,
+    aside: Vec<(String, Arc<RenderedObject>)>,
     /// What is told of templates.
     templates: Vec<Notice>,
 }
 
 impl Sorted {
     /// Everything, as it stands.
-    pub(super) fn all(declared: Vec<RenderedObject>) -> Self {
+    pub(super) fn all(declared: Vec<Arc<RenderedObject>>) -> Self {
         Self { used: declared, ..Self::default() }
     }
 
     /// Sorts what the files of a folder declare. What lies above the folder does not count; what is put away,
     /// or a template, is used if there is nothing else.
-    pub(super) fn among(declared: Vec<RenderedObject>, folder: &str) -> Self {
+    pub(super) fn among(declared: Vec<Arc<RenderedObject>>, folder: &str) -> Self {
         let named = declared.into_iter().filter(|it| !is_unnamed(&it.value));
         let (templates, declared): (Vec<_>, Vec<_>) = named.partition(|it| is_template(&it.value));
         if declared.is_empty() {
             // The API server says what is wrong with them.
             return Self::all(templates);
         }
-        let templates = templates.iter().map(template_notice).collect();
+        let templates = templates.iter().map(|it| template_notice(it)).collect();
         let (aside, used): (Vec<_>, Vec<_>) =
             declared.into_iter().partition(|it| folder_aside(&it.location.file, folder).is_some());
         if used.is_empty() {
             return Self { used: aside, templates, ..Self::default() };
         }
-        let of = |it: RenderedObject| Some((folder_aside(&it.location.file, folder)?, it));
+        let of = |it: Arc<RenderedObject>| Some((folder_aside(&it.location.file, folder)?, it));
         Self { used, aside: aside.into_iter().filter_map(of).collect(), templates }
     }
 

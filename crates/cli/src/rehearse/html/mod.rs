@@ -32,6 +32,8 @@ pub(super) fn write(report: &Report) -> String {
     causes::write(&story.causes, &mut body);
     change(report, &mut body);
     player(story, &mut body);
+    let not_begun: Vec<String> = story.not_begun.iter().map(object_name).collect();
+    list("Never begins, because what comes before does not end", &not_begun, &mut body);
     outages(story, &mut body);
     list("What is not known", &assumed_lines(report), &mut body);
     images(&story.assumed.images, &mut body);

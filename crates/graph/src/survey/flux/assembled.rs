@@ -115,7 +115,7 @@ fn app(survey: &Survey, environment: EnvironmentId, part: &Part, declared: &Valu
         declaration: Declaration::File,
         above: None,
         application: Application::from_value(declared).ok()?,
-        declared: RenderedObject { value: declared.clone(), location, origins },
+        declared: Arc::new(RenderedObject { value: declared.clone(), location, origins }),
         outcome: Outcome::Unseen("it is not followed".to_owned()),
         objects: Vec::new(),
         tools: Vec::new(),
