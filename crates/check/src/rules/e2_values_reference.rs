@@ -83,6 +83,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (scope, named) in &by_scope {
         let made = MadeNames::in_scope(survey, scope);
         named.iter().for_each(|it| of_other_namespace(survey, scope, named, &made, it, &mut once));
+        named.iter().for_each(|it| gateway(survey, scope, &made, it, &mut once));
     }
     for (scope, named) in by_scope.iter().filter(|(scope, _)| matches!(scope, ObjectScope::Cluster(..))) {
         let made = MadeNames::in_scope(survey, scope);
@@ -223,6 +224,37 @@ fn of_other_namespace(
         .see(survey.start(maker), format!("this one is in {other}, where nobody names it"))
         .because("a pod takes Secrets, ConfigMaps and claims from its own namespace alone")
         .help(format!("put it into {}", it.namespace));
+    once.add(it.name, Finding::new(RULE.incident, diagnostic).likely());
+}
+
+/// A Gateway of a namespace that nothing is in, where one of the name is in another.
+fn gateway(survey: &Survey, scope: &ObjectScope, made: &MadeNames<'_>, it: &Named<'_>, once: &mut Once) {
+    if it.kind != "Gateway" || made.has(it) || placeholders::is_in(it.namespace) || it.namespace.is_empty() {
+        return;
+    }
+    let is_in = |object: &Object| {
+        let spec = &object.value()["spec"];
+        object.key.namespace == it.namespace
+            || object.key.namespace.contains("${")
+            || object.key.kind == "Namespace" && object.key.name == it.namespace
+            || text(spec, "targetNamespace") == it.namespace
+    };
+    let is_of_app = survey.apps.iter().any(|app| app.application.spec.destination.namespace == it.namespace);
+    if is_of_app || survey.objects_in(scope).any(is_in) {
+        return;
+    }
+    let is_same = |object: &&Object| object.key.kind == "Gateway" && object.key.name == it.name;
+    let others: Vec<&Object> = survey.objects_in(scope).filter(is_same).collect();
+    let [other] = others[..] else { return };
+    let diagnostic: Diagnostic = RULE
+        .diagnostic(format!(
+            "{} names Gateway/{} in {}, and there is only one in {}",
+            it.who, it.name, it.namespace, other.key.namespace
+        ))
+        .at(it.span.clone(), format!("looked for in {}, where nothing is", it.namespace))
+        .see(survey.start(other), "this one has the name")
+        .because("the route is stored and has no effect: no Gateway serves its hosts")
+        .help(format!("write namespace: {}", other.key.namespace));
     once.add(it.name, Finding::new(RULE.incident, diagnostic).likely());
 }
 

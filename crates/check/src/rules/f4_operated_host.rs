@@ -4,8 +4,9 @@
 //! `shop-rw`, `shop-ro` and `shop-r` of the Cluster `shop`, the MariaDB operator `db-primary` only where
 //! there are replicas, Strimzi `events-kafka-bootstrap`. So does the chart app-template: the only Service of
 //! a release has the release's name, and no ending. The rule speaks where the resources of the namespace are
-//! in the repository, and none of them makes the Service; and where an address is of a namespace that nothing
-//! in the repository has, while all others look for the Service in one that there is.
+//! in the repository, and none of them makes the Service; where an address is of a namespace that nothing in
+//! the repository has, while all others look for the Service in one that there is; and where only a resource
+//! of another namespace makes it.
 //!
 //! People see: `could not translate host name "shop-db-rw.data.svc.cluster.local" to address: Name or service
 //! not known`, `UnknownHostException`.
@@ -120,7 +121,58 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     other_namespaces(context, survey, &mentions, &mut once);
+    made_elsewhere(survey, &mentions, &operated, &makers, &mut once);
     once.report(report);
+}
+
+/// Addresses of what an operator makes of a resource, in a namespace that has no such resource and nothing
+/// else that may make the Service, while only one namespace of the repository has it.
+fn made_elsewhere(
+    survey: &Survey,
+    mentions: &[Mention<'_>],
+    operated: &BTreeMap<&str, Operated<'_>>,
+    makers: &BTreeMap<&str, Makers<'_>>,
+    once: &mut Once,
+) {
+    let is_made_by = |(kind, it): &(&OperatedKind, &Object), name: &str| {
+        kind.services(it.value()).iter().any(|pattern| !pattern.contains('*') && pattern == name)
+    };
+    let makes = |namespace: &str, name: &str| {
+        operated.get(namespace).into_iter().flatten().find(|it| is_made_by(it, name)).map(|(_, it)| *it)
+    };
+    for mention in mentions {
+        let (name, namespace) = (mention.name.as_str(), mention.namespace.as_str());
+        let all: Vec<(&str, &Object)> =
+            operated.keys().filter_map(|of| Some((*of, makes(of, name)?))).collect();
+        let [(usual, maker)] = all[..] else { continue };
+        let is_begun = |own: &str| name == own || name.starts_with(&format!("{own}-"));
+        let of_namespace = makers.get(namespace);
+        let may_be_there = usual == namespace
+            || of_namespace.is_none_or(|own| {
+                own.services.contains(name)
+                    || own.unseen.iter().any(|it| is_begun(it))
+                    || own.releases.iter().any(|(_, services)| services.contains(name))
+            })
+            || survey.objects.iter().any(|it| {
+                it.key.namespace == namespace && it.key.group.contains('.') && is_begun(&it.key.name)
+            });
+        let is_used_right = mentions.iter().any(|it| it.name == name && it.namespace == usual);
+        if may_be_there || !is_used_right {
+            continue;
+        }
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "{} names Service/{name} in {namespace}, and there is only one in {usual}",
+                mention.object.title()
+            ))
+            .at(survey.span(mention.object, &mention.path), "in this text")
+            .see(survey.start(maker), format!("{} makes the one in {usual}", maker.title()))
+            .because("the cluster's DNS answers for Services that are there, by name and namespace")
+            .help(format!("perhaps {name}.{usual} is meant"));
+        let mut finding = Finding::new(RULE.incident, diagnostic).object(mention.object.title()).likely();
+        finding.app = survey.app_of(mention.object).map(|app| app.name().to_owned());
+        once.add(name, finding.with_spelling(format!("{name}.{namespace}"), format!("{name}.{usual}")));
+    }
 }
 
 /// The address of a Service in the text of an object.

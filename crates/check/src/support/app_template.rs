@@ -34,7 +34,8 @@ pub(crate) fn service_names(release: &str, values: &Value, version: &str) -> Opt
         return None;
     }
     let mut names: BTreeSet<String> = BTreeSet::new();
-    if !services.is_empty() {
+    // Since version 4 each of several has its own ending.
+    if services.len() == 1 || major < 4 && !services.is_empty() {
         names.insert(release.to_owned());
     }
     // The only one is called as the release; of several, old versions call the first so, too.
@@ -60,7 +61,8 @@ mod tests {
         assert_eq!(of(one.clone(), "3.5.1"), Some(["web".to_owned()].into()));
         assert_eq!(of(one, "1.5.1"), None);
         let two = json!({"service": {"app": {}, "db": {}, "old": {"enabled": false}}});
-        assert_eq!(of(two, "4.0.0"), Some(["web", "web-app", "web-db"].map(str::to_owned).into()));
+        assert_eq!(of(two.clone(), "3.0.0"), Some(["web", "web-app", "web-db"].map(str::to_owned).into()));
+        assert_eq!(of(two, "4.0.0"), Some(["web-app", "web-db"].map(str::to_owned).into()));
         assert_eq!(of(json!({"service": {"app": {"suffix": "x"}}}), "4.0.0"), None);
         assert_eq!(of(json!({"fullnameOverride": "x"}), "4.0.0"), None);
     }
