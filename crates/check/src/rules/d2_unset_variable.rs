@@ -84,12 +84,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             by_field.entry((unset.app, unset.object, &unset.field)).or_default().push(unset);
         }
     }
+    // Where many replace nothing, something that is not seen may do it for all of them.
+    let literal: BTreeSet<_> =
+        by_field.values().flatten().filter(|it| it.is_literal).map(|it| it.app).collect();
+    let is_for_each = literal.len() <= MOST_APART;
     let mut once = Once::default();
     for unset in by_field.values() {
         let first = unset[0];
         let finding = finding(flux, unset, flux.object(first.object));
         // What none gives is one slip, however many ask for it; else each Kustomization has its own.
         match unset[..] {
+            [only] if only.is_literal && is_for_each && !own.contains(only.name.as_str()) => {
+                once.add_by(format!("literal {}", flux.app(only.app).name()), finding);
+            }
             [only] if only.is_literal && !own.contains(only.name.as_str()) => {
                 once.add_by("literal".to_owned(), finding);
             }
@@ -146,6 +153,9 @@ fn each_exchanged(value: &Value, path: &mut FieldPath, found: &mut dyn FnMut(&Fi
 
 /// How many others make something usual.
 const ENOUGH: usize = 3;
+
+/// So many Kustomizations that replace nothing are each told of.
+const MOST_APART: usize = 4;
 
 /// The variables that are left in what Kustomizations with `substituteFrom` build, each with the files of
 /// these: something that is not in the repository gives them.
@@ -255,7 +265,9 @@ fn finding(flux: &Survey, all: &[&UnsetVariable], object: &Object) -> Finding {
         diagnostic = diagnostic
             .help(format!("a variable that the program itself fills in is written `$${{{}}}`", names[0]));
         let is_number = |name: &&str| name.chars().all(|c| c.is_ascii_digit());
-        if !is_script && !names.iter().any(is_number) {
+        let text = unset.field.get(object.value()).and_then(Value::as_str).unwrap_or_default();
+        let is_own = |name: &&str| text.contains(&format!("{name}="));
+        if !is_script && !names.iter().any(|name| is_number(&name) || is_own(&name)) {
             diagnostic.severity = Severity::Info;
         }
     }

@@ -281,7 +281,7 @@ struct Makers<'a> {
 
 fn makers_by_namespace(survey: &Survey) -> BTreeMap<&str, Makers<'_>> {
     let mut makers: BTreeMap<&str, Makers<'_>> = BTreeMap::new();
-    let versions = oci_versions(survey);
+    let versions = app_template::oci_versions(survey);
     for object in &survey.objects {
         let own = makers.entry(&object.key.namespace).or_default();
         match object.key.kind.as_str() {
@@ -301,40 +301,11 @@ fn makers_by_namespace(survey: &Survey) -> BTreeMap<&str, Makers<'_>> {
     makers
 }
 
-/// The versions of the artifacts that are called app-template, by the name and namespace of their source.
-fn oci_versions(survey: &Survey) -> BTreeMap<(&str, &str), &str> {
-    let sources = survey.objects.iter().filter(|it| it.key.kind == "OCIRepository");
-    let of_chart = sources
-        .filter(|it| it.value().str_at(&["spec", "url"]).is_some_and(|url| url.ends_with("/app-template")));
-    of_chart
-        .filter_map(|it| {
-            let key = (it.key.namespace.as_str(), it.key.name.as_str());
-            Some((key, it.value().str_at(&["spec", "ref", "tag"])?))
-        })
-        .collect()
-}
-
 /// The Services that a release of app-template makes, if that is sure.
 fn made_by_template(release: &Object, versions: &BTreeMap<(&str, &str), &str>) -> Option<BTreeSet<String>> {
-    let spec = &release.value()["spec"];
-    if spec.get("valuesFrom").is_some()
-        || spec.get("postRenderers").is_some()
-        || spec.get("targetNamespace").is_some()
-    {
-        return None;
-    }
-    let chart = spec.at(&["chart", "spec"]);
-    let version = match chart {
-        Some(chart) if chart["chart"] == "app-template" => chart.str_at(&["version"])?,
-        Some(_) => return None,
-        None => {
-            let reference = spec.get("chartRef")?;
-            let namespace = reference.str_at(&["namespace"]).unwrap_or(&release.key.namespace);
-            versions.get(&(namespace, reference.str_at(&["name"])?))?
-        }
-    };
-    let name = spec.str_at(&["releaseName"]).unwrap_or(&release.key.name);
-    app_template::service_names(name, spec.get("values")?, version)
+    let version = app_template::version_of(release, versions)?;
+    let values = release.value().at(&["spec", "values"])?;
+    app_template::service_names(app_template::release_name(release), values, version)
 }
 
 /// The release of app-template that is meant by a name that none of its Services has, and the one that is.
@@ -344,7 +315,9 @@ fn meant_release<'a>(name: &str, makers: &Makers<'a>) -> Option<(&'a Object, Opt
     if is_made || makers.services.contains(name) || makers.unseen.iter().any(is_begun) {
         return None;
     }
-    let begins = |it: &&(&Object, BTreeSet<String>)| name.starts_with(&format!("{}-", it.0.key.name));
+    let begins = |it: &&(&Object, BTreeSet<String>)| {
+        name.strip_prefix(it.0.key.name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
     let longest = makers.releases.iter().filter(begins).max_by_key(|(release, _)| release.key.name.len())?;
     let (release, services) = longest;
     let only = services.first().filter(|_| services.len() == 1).cloned();

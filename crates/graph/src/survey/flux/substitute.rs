@@ -99,12 +99,9 @@ impl Variables {
         if self.are_none() {
             return Vec::new();
         }
-        let mut found = numbers(text);
-        if !self.is_open {
-            let is_unknown = |name: &&str| !self.known.contains_key(*name) && !self.hidden.contains(*name);
-            found.extend(plain_names(text).into_iter().filter(is_unknown));
-        }
-        found
+        let is_unknown = |name: &&str| !self.known.contains_key(*name) && !self.hidden.contains(*name);
+        let is_told = |name: &&str| is_unknown(name) && (!self.is_open || is_assigned(text, name));
+        numbers(text).into_iter().chain(plain_names(text).into_iter().filter(is_told)).collect()
     }
 
     fn text(&self, text: &str) -> String {
@@ -166,6 +163,15 @@ fn end_of_expression(inner: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether a script gives a variable its value itself, so that nobody else means to.
+fn is_assigned(text: &str, name: &str) -> bool {
+    let starts_word = |before: &str| before.is_empty() || before.ends_with([' ', '\t', '\n', ';', '(']);
+    text.match_indices(name).any(|(at, _)| {
+        let after = &text[at + name.len()..];
+        starts_word(&text[..at]) && after.starts_with('=') && !after.starts_with("==")
+    })
 }
 
 /// The numbers that a text asks for as if they were variables, such as the groups of a pattern: no variable
@@ -263,6 +269,8 @@ mod tests {
         assert!(unset(&from, None, "${NS}").is_empty());
         // No variable has a number for its name.
         assert_eq!(unset(&from, None, "${NS}_${1}_$${2}"), ["1"]);
+        // A script that sets one itself means its own.
+        assert_eq!(unset(&from, None, "at=\"$(date)\"\necho ${at} ${NS}"), ["at"]);
         let secret = json!({"kind": "Secret", "stringData": {"DOMAIN": "ENC[x]"}, "sops": {}});
         assert_eq!(unset(&from, Some(&secret), "${DOMAIN}/${NS}"), ["NS"]);
     }
