@@ -267,7 +267,7 @@ fn finding(flux: &Survey, all: &[&UnsetVariable], object: &Object) -> Finding {
         let is_number = |name: &&str| name.chars().all(|c| c.is_ascii_digit());
         let text = unset.field.get(object.value()).and_then(Value::as_str).unwrap_or_default();
         let is_own = |name: &&str| text.contains(&format!("{name}="));
-        if !is_script && !names.iter().any(|name| is_number(&name) || is_own(&name)) {
+        if !is_script && !names.iter().any(|name| is_number(name) || is_own(name)) {
             diagnostic.severity = Severity::Info;
         }
     }
