@@ -50,6 +50,11 @@ impl<'a> Context<'a> {
         self.warnings.extend(notes.into_iter().map(|note| format!("# Warning: {place}: {note}")));
     }
 
+    /// Whether a part of the build that failed with this error is left out.
+    pub(crate) fn may_skip(&self, error: &Error) -> bool {
+        self.options.skips_faults && error.kind() != ErrorKind::Limit
+    }
+
     /// Refuses more objects than allowed.
     ///
     /// # Errors

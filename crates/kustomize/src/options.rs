@@ -207,6 +207,9 @@ pub struct BuildOptions {
     /// Whether objects that patches and replica counts name may be missing: such a patch is left out. For
     /// looking at a build of which a part is out of reach; kustomize has nothing like it.
     pub partial: bool,
+    /// Whether resources, generators and components that do not build are left out, so that the rest of a
+    /// build that fails can be looked at; kustomize has nothing like it.
+    pub skips_faults: bool,
     /// Bounds on input and result.
     pub limits: Limits,
 }

@@ -17,6 +17,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         remote_loader: job.context.sources.remote_loader(),
         function_runner: job.context.sources.functions(),
         partial: job.context.sources.builds_parts(),
+        skips_faults: job.context.sources.skips_faults(),
         ..build_flags::parse(job.context.sources.kustomize_options(version))?
     };
     if options.enable_helm {

@@ -88,6 +88,12 @@ pub trait Sources: Send + Sync {
         false
     }
 
+    /// Whether kustomizations are built without what of them does not build
+    /// ([`BuildOptions::skips_faults`](tiphys_kustomize::BuildOptions)).
+    fn skips_faults(&self) -> bool {
+        false
+    }
+
     /// What runs config management plugins, if any are allowed.
     fn plugins(&self) -> Option<Arc<dyn Plugins>> {
         None

@@ -71,7 +71,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_by_identifier = app_template::major(&used.version).is_some_and(|major| major >= 3);
         let found = faults(&values, services.filter(|_| !release.is_empty()), is_by_identifier);
         let own = own_names(context, &values, release);
-        for fault in found.into_iter().filter(|fault| is_known || !of_probes(fault)).chain(own) {
+        let accounts = app_template::major(&used.version).filter(|major| *major >= 4).and(account(&values));
+        let found = found.into_iter().filter(|fault| is_known || !of_probes(fault));
+        for fault in found.chain(own).chain(accounts) {
             add(context, used, &fault, &mut once);
         }
     }
@@ -108,6 +110,22 @@ fn own_names<'v>(context: &Context<'_>, values: &'v Value, release: &str) -> Vec
         });
     }
     found
+}
+
+/// Since version 4 the accounts have identifiers: what was the setting of the only one is none of these.
+fn account(values: &Value) -> Option<WrongPart<'_>> {
+    let accounts = values.get("serviceAccount")?.as_object()?;
+    let (field, _) = accounts.iter().find(|(key, value)| {
+        matches!(key.as_str(), "create" | "name" | "annotations" | "labels") && !value.is_object()
+    })?;
+    Some(WrongPart {
+        path: vec![Step::Key("serviceAccount"), Step::Key(field)],
+        message: format!(
+            "serviceAccount.{field} is of versions before 4: here each account has an identifier above it, and a controller names its own by serviceAccount.identifier or .name"
+        ),
+        spelling: None,
+        silent: None,
+    })
 }
 
 /// A part of the values that the chart refuses, or takes no notice of.

@@ -123,7 +123,7 @@ impl Holder {
             Self::Files(_) => fault(key, text),
             Self::Templates(_) => match fault(key, &filled_in(text)?)? {
                 // Two keys may be two different ones once they are filled in.
-                TextError::Twice(_) => None,
+                TextError::Twice(twice) => is_written_twice(text, &twice).then_some(TextError::Twice(twice)),
                 error => Some(error),
             },
             Self::Json(_) if is_filled_in(text) => None,
@@ -180,6 +180,12 @@ fn add(
     let diagnostic =
         RULE.diagnostic(text).at(context.survey.span(object, place), "this text").because(because);
     once.add(key, RULE.finding(context, object, diagnostic).likely());
+}
+
+/// Whether a key is there twice before anything is filled in, outside of blocks that may be left out.
+fn is_written_twice(text: &str, key: &str) -> bool {
+    let is_it = |line: &&str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+    !text.contains("{{-") && text.lines().filter(is_it).count() > 1
 }
 
 /// What is wrong with a text.

@@ -9,7 +9,10 @@
 //!
 //! The rule speaks where everything that gives variables is in the repository. Scripts have variables of
 //! their own: there `$NAME`, or `$${NAME}`, is left as it is. In other texts for programs it is an
-//! information. `{$NAME}` is no variable at all, but a mapping of YAML: it is told, too.
+//! information. `${1}`, the group of a pattern, is a name that no variable has: it becomes nothing wherever
+//! the variables come from. `{$NAME}` is no variable at all, but a mapping of YAML: it is told, too. A
+//! Kustomization without `postBuild` replaces nothing: that is told of names which others give themselves, or
+//! that several others ask for with `substituteFrom`.
 //!
 //! ## Bad
 //! ```yaml
@@ -39,7 +42,7 @@ use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths::keys, placeholders, unused_files},
+    support::{dedup::Once, field_paths::keys, placeholders, unused_files, value_steps::each_text},
 };
 
 /// See the module.
@@ -62,6 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let given = given_somewhere(context.survey);
     let own = given_by_kustomizations(context.survey);
     let are_usual = are_given_by_each(context.survey);
+    let asked = asked_elsewhere(flux);
     let mut by_field: BTreeMap<_, Vec<&UnsetVariable>> = BTreeMap::new();
     for unset in &flux.unset_variables {
         let file = &flux.app(unset.app).declared.location.file;
@@ -70,7 +74,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_told = match unset.is_literal {
             true => {
                 let object = flux.object(unset.object);
-                let is_given = own.contains(name) || are_usual && given.contains(name);
+                let is_asked = asked.get(name).is_some_and(|files| files.len() >= ENOUGH);
+                let is_given = own.contains(name) || are_usual && (given.contains(name) || is_asked);
                 is_given && text_for_a_program(object, &unset.field).is_none()
             }
             false => !given.contains(name),
@@ -79,12 +84,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             by_field.entry((unset.app, unset.object, &unset.field)).or_default().push(unset);
         }
     }
+    // Where many replace nothing, something that is not seen may do it for all of them.
+    let literal: BTreeSet<_> =
+        by_field.values().flatten().filter(|it| it.is_literal).map(|it| it.app).collect();
+    let is_for_each = literal.len() <= MOST_APART;
     let mut once = Once::default();
     for unset in by_field.values() {
         let first = unset[0];
         let finding = finding(flux, unset, flux.object(first.object));
         // What none gives is one slip, however many ask for it; else each Kustomization has its own.
         match unset[..] {
+            [only] if only.is_literal && is_for_each && !own.contains(only.name.as_str()) => {
+                once.add_by(format!("literal {}", flux.app(only.app).name()), finding);
+            }
             [only] if only.is_literal && !own.contains(only.name.as_str()) => {
                 once.add_by("literal".to_owned(), finding);
             }
@@ -139,9 +151,47 @@ fn each_exchanged(value: &Value, path: &mut FieldPath, found: &mut dyn FnMut(&Fi
     }
 }
 
+/// How many others make something usual.
+const ENOUGH: usize = 3;
+
+/// So many Kustomizations that replace nothing are each told of.
+const MOST_APART: usize = 4;
+
+/// The variables that are left in what Kustomizations with `substituteFrom` build, each with the files of
+/// these: something that is not in the repository gives them.
+fn asked_elsewhere(flux: &Survey) -> BTreeMap<String, BTreeSet<&str>> {
+    let takes = |it: &&Object| {
+        is_of_flux(it.value()) && it.value().at(&["spec", "postBuild", "substituteFrom"]).is_some()
+    };
+    let with: HashSet<(&str, &str)> = flux
+        .objects
+        .iter()
+        .filter(takes)
+        .map(|it| (it.rendered.location.file.as_ref(), it.key.name.as_str()))
+        .collect();
+    let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for app in &flux.apps {
+        let file = app.declared.location.file.as_ref();
+        if !with.contains(&(file, app.name())) {
+            continue;
+        }
+        for object in flux.objects_of(app.id) {
+            each_text(object.value(), &mut Vec::new(), &|_| true, &mut |_, text| {
+                for name in ASKED.captures_iter(text).filter_map(|it| it.get(1)) {
+                    found.entry(name.as_str().to_owned()).or_default().insert(file);
+                }
+            });
+        }
+    }
+    found
+}
+
+/// A variable that is asked for.
+static ASKED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}").expect("the pattern is well formed"));
+
 /// Whether Kustomizations say themselves where their variables come from, and leave that to none above them.
 fn are_given_by_each(survey: &Survey) -> bool {
-    const ENOUGH: usize = 3;
     let of_flux = survey.objects.iter().filter(|it| is_of_flux(it.value()));
     of_flux.filter(|it| it.value().at(&["spec", "postBuild", "substituteFrom"]).is_some()).count() >= ENOUGH
 }
@@ -191,6 +241,12 @@ fn finding(flux: &Survey, all: &[&UnsetVariable], object: &Object) -> Finding {
         true => (declared, "gives it no value", used, "asks for it"),
         false => (used, "asks for it", declared, "gives it no value"),
     };
+    let is_number = names.iter().all(|name| name.chars().all(|c| c.is_ascii_digit()));
+    let because = if is_number {
+        "Flux takes it for a variable, and none has a number for its name: with postBuild it becomes empty"
+    } else {
+        because
+    };
     let mut diagnostic = RULE
         .diagnostic(format!(
             "Kustomization {} gives the {what} {name} no value, and {title} asks for it: {effect}",
@@ -198,15 +254,20 @@ fn finding(flux: &Survey, all: &[&UnsetVariable], object: &Object) -> Finding {
         ))
         .at(primary, label)
         .see(other, seen)
-        .because(because)
-        .help(format!(
+        .because(because);
+    if !is_number {
+        diagnostic = diagnostic.help(format!(
             "give it a value below postBuild.substitute, or write a default: ${{{}:=…}}",
             names[0]
         ));
+    }
     if let Some(is_script) = text_for_a_program(object, &unset.field) {
         diagnostic = diagnostic
             .help(format!("a variable that the program itself fills in is written `$${{{}}}`", names[0]));
-        if !is_script {
+        let is_number = |name: &&str| name.chars().all(|c| c.is_ascii_digit());
+        let text = unset.field.get(object.value()).and_then(Value::as_str).unwrap_or_default();
+        let is_own = |name: &&str| text.contains(&format!("{name}="));
+        if !is_script && !names.iter().any(|name| is_number(name) || is_own(name)) {
             diagnostic.severity = Severity::Info;
         }
     }

@@ -8,7 +8,7 @@
 //! The rule speaks where at least three others of the same shape are listed (of a kustomization five of the
 //! same kind: Applications, Namespaces), it is the only one that is not, and its name does not occur in the
 //! list's file at all: what was put into a comment was left out on purpose. Of a kustomization that an
-//! Application builds it is told, too, where it names all files of its folder but one with a whole object, of
+//! Application or Flux builds it is told, too, where it names all files of its folder but one with a whole object, of
 //! which nothing else speaks; and of a generator that names numbered files, such as migrations, where the
 //! folder has files with higher numbers.
 //!
@@ -29,7 +29,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Outcome, Set, Survey, Unit, UnitKind, survey::declared_span};
+use tiphys_graph::{Object, Outcome, Set, Survey, Unit, UnitKind, survey::declared_span};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{FieldPath, Location, ObjectExt, Value};
 use tiphys_vfs::{base_name, parent};
@@ -163,7 +163,8 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
         "config.kubernetes.io/Kustomization",
     ];
     let survey = context.survey;
-    let is_built = survey.apps.iter().any(|app| app.read.contains(file));
+    let apps = || survey.apps.iter().chain(survey.flux.iter().flat_map(|flux| &flux.apps));
+    let is_built = apps().any(|app| app.read.contains(file));
     let text = survey.files.text(file).filter(|_| is_built)?;
     let content = survey.files.value(file)?;
     let folder = parent(file).unwrap_or_default();
@@ -195,7 +196,8 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
             .any(|it| it.rendered.location.file.as_ref() != path.as_str() && it.title() == title)
     };
     let object = survey.objects.iter().find(|it| it.rendered.location.file.as_ref() == path.as_str());
-    if survey.apps.iter().any(|app| app.read.contains(path.as_str()))
+    if apps().any(|app| app.read.contains(path.as_str()))
+        || is_for_others(&kind) && !is_named_elsewhere(survey, path, object)
         || ["builtin", "viaduct.ai"].iter().any(|group| kind.starts_with(group))
         || object.is_none_or(|object| {
             is_rendered(&object.title()) || placeholders::has_placeholder(object.value())
@@ -218,6 +220,24 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
         diagnostic.severity = Severity::Info;
     }
     Some(Finding::new(RULE.incident, diagnostic).likely())
+}
+
+/// Whether a kind is nothing without others that name it: a source of charts, what makes a Secret.
+fn is_for_others(kind: &str) -> bool {
+    kind.starts_with("source.toolkit.fluxcd.io/")
+        || ["/SealedSecret", "/ExternalSecret"].iter().any(|end| kind.ends_with(end))
+}
+
+/// Whether another file says the name of an object.
+fn is_named_elsewhere(survey: &Survey, path: &str, object: Option<&Object>) -> bool {
+    let name = object.map(|it| it.key.name.as_str()).unwrap_or_default();
+    let mut others = survey.files.paths().filter(|it| it.as_ref() != path);
+    !name.is_empty()
+        && others.any(|other| {
+            let ends = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.' | '/');
+            let text = survey.files.text(other).unwrap_or_else(|| "".into());
+            text.contains(name) && text.split(ends).any(|word| word == name)
+        })
 }
 
 /// Whether another file of the folder, or one anywhere with the folder's name, speaks of a file: a script

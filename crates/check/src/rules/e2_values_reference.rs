@@ -28,7 +28,7 @@ use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_classes,
+        app_template, chart_classes,
         dedup::Once,
         made_secrets::made_secret,
         placeholders,
@@ -83,6 +83,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (scope, named) in &by_scope {
         let made = MadeNames::in_scope(survey, scope);
         named.iter().for_each(|it| of_other_namespace(survey, scope, named, &made, it, &mut once));
+        named.iter().for_each(|it| gateway(survey, scope, &made, it, &mut once));
+        named.iter().for_each(|it| of_template(survey, &made, it, &mut once));
     }
     for (scope, named) in by_scope.iter().filter(|(scope, _)| matches!(scope, ObjectScope::Cluster(..))) {
         let made = MadeNames::in_scope(survey, scope);
@@ -226,6 +228,62 @@ fn of_other_namespace(
     once.add(it.name, Finding::new(RULE.incident, diagnostic).likely());
 }
 
+/// A name that begins as a release of app-template does which makes such an object and calls it otherwise.
+fn of_template(survey: &Survey, made: &MadeNames<'_>, it: &Named<'_>, once: &mut Once) {
+    if made.has(it) || made.may_have(it) {
+        return;
+    }
+    let makers = made.makers.get(it.namespace).into_iter().flatten();
+    let meant = makers.filter(|maker| {
+        it.name.strip_prefix(maker.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    });
+    let Some(maker) = meant.max_by_key(|maker| maker.name.len()) else { return };
+    let (Some(names), Some(object)) = (maker.names(it.kind), maker.object) else { return };
+    if names.is_empty() {
+        return;
+    }
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let only = names.first().filter(|_| names.len() == 1);
+    let diagnostic: Diagnostic = RULE
+        .diagnostic(format!("{} names {}/{} in {}, which nothing makes", it.who, it.kind, it.name, it.namespace))
+        .at(it.span.clone(), "nothing has this name")
+        .see(survey.start(object), format!("this makes {}", all.join(", ")))
+        .because("since version 4, app-template calls the only one as the release, and each of several after its key, too");
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    once.add(it.name, finding.perhaps(it.name, only.map(String::as_str)));
+}
+
+/// A Gateway of a namespace that nothing is in, where one of the name is in another.
+fn gateway(survey: &Survey, scope: &ObjectScope, made: &MadeNames<'_>, it: &Named<'_>, once: &mut Once) {
+    if it.kind != "Gateway" || made.has(it) || placeholders::is_in(it.namespace) || it.namespace.is_empty() {
+        return;
+    }
+    let is_in = |object: &Object| {
+        let spec = &object.value()["spec"];
+        object.key.namespace == it.namespace
+            || object.key.namespace.contains("${")
+            || object.key.kind == "Namespace" && object.key.name == it.namespace
+            || text(spec, "targetNamespace") == it.namespace
+    };
+    let is_of_app = survey.apps.iter().any(|app| app.application.spec.destination.namespace == it.namespace);
+    if is_of_app || survey.objects_in(scope).any(is_in) {
+        return;
+    }
+    let is_same = |object: &&Object| object.key.kind == "Gateway" && object.key.name == it.name;
+    let others: Vec<&Object> = survey.objects_in(scope).filter(is_same).collect();
+    let [other] = others[..] else { return };
+    let diagnostic: Diagnostic = RULE
+        .diagnostic(format!(
+            "{} names Gateway/{} in {}, and there is only one in {}",
+            it.who, it.name, it.namespace, other.key.namespace
+        ))
+        .at(it.span.clone(), format!("looked for in {}, where nothing is", it.namespace))
+        .see(survey.start(other), "this one has the name")
+        .because("the route is stored and has no effect: no Gateway serves its hosts")
+        .help(format!("write namespace: {}", other.key.namespace));
+    once.add(it.name, Finding::new(RULE.incident, diagnostic).likely());
+}
+
 /// What an object makes, by kind and name: itself, or the Secret that is made of it.
 fn made_name(object: &Object) -> Option<(&str, &str)> {
     match made_secret(object.value()) {
@@ -365,7 +423,14 @@ fn unclaimed(
             .filter_map(|it| Some((it, made_secret(it.value())?)))
             .filter(|(_, secret)| !is_named(secret))
             .collect();
-        let [(maker, other)] = makers[..] else { continue };
+        let (maker, other) = match makers[..] {
+            [only] => only,
+            _ => {
+                let nearest = similar_names::nearest_slip(name, makers.iter().map(|(_, secret)| *secret));
+                let Some(near) = makers.iter().find(|(_, secret)| Some(*secret) == nearest) else { continue };
+                *near
+            }
+        };
         if is_spoken_of(context, name) {
             continue;
         }
@@ -462,6 +527,22 @@ fn named_by<'a>(key: &str, value: &'a Value, steps: &mut Vec<Step<'a>>, found: &
         "storageClass" | "storageClassName" => "StorageClass",
         "className" | "ingressClassName" if is_below_ingress(steps) => "IngressClass",
         "configMapKeyRef" | "configMapRef" | "existingConfigMap" | "existingConfigmap" => "ConfigMap",
+        "persistence" => {
+            for (volume, of) in value.as_object().into_iter().flatten() {
+                let kind = match text(of, "type") {
+                    "configMap" => "ConfigMap",
+                    "secret" => "Secret",
+                    _ => continue,
+                };
+                let is_on = of.get("enabled") != Some(&Value::Bool(false));
+                if is_on && is_name(&text(of, "name")) && of.get("optional") != Some(&Value::Bool(true)) {
+                    steps.extend([Step::Key(volume), Step::Key("name")]);
+                    found(kind, "", text(of, "name"), steps);
+                    steps.truncate(steps.len() - 2);
+                }
+            }
+            return;
+        }
         "parentRefs" => {
             for (at, parent) in value.as_array().into_iter().flatten().enumerate() {
                 let is_gateway = matches!(text(parent, "kind"), "" | "Gateway");
@@ -505,12 +586,13 @@ impl<'a> MadeNames<'a> {
     fn in_scope(survey: &'a Survey, scope: &ObjectScope) -> Self {
         let mut all =
             Self { made: HashSet::new(), texts: HashSet::new(), makers: BTreeMap::new(), are_copied: false };
+        let versions = app_template::oci_versions(survey);
         for object in survey.objects_in(scope) {
             let key = &object.key;
             all.made.insert((&key.kind, &key.namespace, &key.name));
             let target = made_secret(object.value());
             all.made.extend(target.map(|name| ("Secret", key.namespace.as_str(), name)));
-            let maker = maker(object);
+            let maker = maker(object, &versions);
             all.makers.entry(&key.namespace).or_default().extend(maker);
             // What names the release names what its values do.
             if !matches!(key.kind.as_str(), "HelmRelease" | "Application" | "ApplicationSet") {
@@ -524,13 +606,20 @@ impl<'a> MadeNames<'a> {
         // Those of Flux are there as HelmReleases.
         for app in survey.apps.iter().filter(|app| !app.is_rendered() && !survey.is_of_flux) {
             let namespace = app.application.spec.destination.namespace.as_str();
-            all.makers.entry(namespace).or_default().push(Maker { name: app.name(), kinds: None });
+            all.makers.entry(namespace).or_default().push(Maker {
+                name: app.name(),
+                kinds: None,
+                names: Vec::new(),
+                object: None,
+            });
         }
         all
     }
 
     fn has(&self, named: &Named<'_>) -> bool {
+        let mut makers = self.makers.get(named.namespace).into_iter().flatten();
         self.made.contains(&(named.kind, named.namespace, named.name))
+            || makers.any(|maker| maker.names(named.kind).is_some_and(|names| names.contains(named.name)))
     }
 
     /// Whether something that is not seen may make an object.
@@ -550,6 +639,7 @@ impl<'a> MadeNames<'a> {
             !is_itself
                 && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
                 && maker.kinds.as_ref().is_none_or(|kinds| kinds.contains(&named.kind))
+                && maker.names(named.kind).is_none_or(|names| names.contains(named.name))
         };
         let of_namespace = self.makers.get(named.namespace);
         let is_open =
@@ -571,10 +661,21 @@ struct Maker<'a> {
     name: &'a str,
     /// The kinds of what it makes; `None` if nobody knows.
     kinds: Option<Vec<&'static str>>,
+    /// The kinds of which it is known what it calls what it makes, and those names.
+    names: Vec<(&'static str, BTreeSet<String>)>,
+    /// Itself.
+    object: Option<&'a Object>,
+}
+
+impl Maker<'_> {
+    /// What it calls its objects of a kind, if that is known.
+    fn names(&self, kind: &str) -> Option<&BTreeSet<String>> {
+        self.names.iter().find(|(of, _)| *of == kind).map(|(_, names)| names)
+    }
 }
 
 /// An object as a maker of others, if it is one: a release, or a custom resource of an operator.
-fn maker(object: &Object) -> Option<Maker<'_>> {
+fn maker<'a>(object: &'a Object, versions: &BTreeMap<(&str, &str), &'a str>) -> Option<Maker<'a>> {
     // What these make has the name that they say.
     const PRECISE: [&str; 6] = [
         "bitnami.com",
@@ -589,27 +690,35 @@ fn maker(object: &Object) -> Option<Maker<'_>> {
         let is_operated = object.key.group.contains('.')
             && !object.key.group.ends_with(".k8s.io")
             && !PRECISE.contains(&object.key.group.as_str());
-        return is_operated.then_some(Maker { name, kinds: None });
+        return is_operated.then_some(Maker { name, kinds: None, names: Vec::new(), object: None });
     }
     let spec = &object.value()["spec"];
     let chart = spec.str_at(&["chart", "spec", "chart"]).or(spec.str_at(&["chartRef", "name"]));
     if !chart.is_some_and(|chart| chart.ends_with("app-template")) {
-        return Some(Maker { name, kinds: None });
+        return Some(Maker { name, kinds: None, names: Vec::new(), object: None });
     }
     // This chart makes what its values have.
     let of = |key: &str| spec.at(&["values", key]).and_then(Value::as_object);
-    let makes_claim = |volume: &Value| {
-        let is_claim = matches!(text(volume, "type"), "" | "persistentVolumeClaim" | "pvc");
-        is_claim && text(volume, "existingClaim").is_empty()
-    };
-    let makes_claims = of("persistence").is_some_and(|map| map.values().any(makes_claim));
+    let makes_claims = of("persistence").is_some_and(|map| map.values().any(app_template::makes_claim));
     let makes = [
         ("ConfigMap", of("configMaps").is_some()),
         ("PersistentVolumeClaim", makes_claims),
         ("Secret", of("secrets").is_some()),
     ];
     let kinds = makes.into_iter().filter(|(_, is_made)| *is_made).map(|(kind, _)| kind).collect();
-    Some(Maker { name, kinds: Some(kinds) })
+    let mut names = Vec::new();
+    if let (Some(version), Some(values)) = (app_template::version_of(object, versions), spec.get("values")) {
+        let of_key = |key: &str, is_made: &dyn Fn(&Value) -> bool| {
+            app_template::part_names(app_template::release_name(object), values, version, key, is_made)
+        };
+        let known = [
+            ("ConfigMap", of_key("configMaps", &|_| true)),
+            ("PersistentVolumeClaim", of_key("persistence", &app_template::makes_claim)),
+            ("Secret", of_key("secrets", &|_| true)),
+        ];
+        names.extend(known.into_iter().filter_map(|(kind, names)| Some((kind, names?))));
+    }
+    Some(Maker { name, kinds: Some(kinds), names, object: Some(object) })
 }
 
 fn gather<'a>(value: &'a Value, texts: &mut HashSet<&'a str>, depth: usize) {

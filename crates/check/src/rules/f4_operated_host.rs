@@ -4,8 +4,9 @@
 //! `shop-rw`, `shop-ro` and `shop-r` of the Cluster `shop`, the MariaDB operator `db-primary` only where
 //! there are replicas, Strimzi `events-kafka-bootstrap`. So does the chart app-template: the only Service of
 //! a release has the release's name, and no ending. The rule speaks where the resources of the namespace are
-//! in the repository, and none of them makes the Service; and where an address is of a namespace that nothing
-//! in the repository has, while all others look for the Service in one that there is.
+//! in the repository, and none of them makes the Service; where an address is of a namespace that nothing in
+//! the repository has, while all others look for the Service in one that there is; and where only a resource
+//! of another namespace makes it.
 //!
 //! People see: `could not translate host name "shop-db-rw.data.svc.cluster.local" to address: Name or service
 //! not known`, `UnknownHostException`.
@@ -120,7 +121,58 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     other_namespaces(context, survey, &mentions, &mut once);
+    made_elsewhere(survey, &mentions, &operated, &makers, &mut once);
     once.report(report);
+}
+
+/// Addresses of what an operator makes of a resource, in a namespace that has no such resource and nothing
+/// else that may make the Service, while only one namespace of the repository has it.
+fn made_elsewhere(
+    survey: &Survey,
+    mentions: &[Mention<'_>],
+    operated: &BTreeMap<&str, Operated<'_>>,
+    makers: &BTreeMap<&str, Makers<'_>>,
+    once: &mut Once,
+) {
+    let is_made_by = |(kind, it): &(&OperatedKind, &Object), name: &str| {
+        kind.services(it.value()).iter().any(|pattern| !pattern.contains('*') && pattern == name)
+    };
+    let makes = |namespace: &str, name: &str| {
+        operated.get(namespace).into_iter().flatten().find(|it| is_made_by(it, name)).map(|(_, it)| *it)
+    };
+    for mention in mentions {
+        let (name, namespace) = (mention.name.as_str(), mention.namespace.as_str());
+        let all: Vec<(&str, &Object)> =
+            operated.keys().filter_map(|of| Some((*of, makes(of, name)?))).collect();
+        let [(usual, maker)] = all[..] else { continue };
+        let is_begun = |own: &str| name == own || name.starts_with(&format!("{own}-"));
+        let of_namespace = makers.get(namespace);
+        let may_be_there = usual == namespace
+            || of_namespace.is_none_or(|own| {
+                own.services.contains(name)
+                    || own.unseen.iter().any(|it| is_begun(it))
+                    || own.releases.iter().any(|(_, services)| services.contains(name))
+            })
+            || survey.objects.iter().any(|it| {
+                it.key.namespace == namespace && it.key.group.contains('.') && is_begun(&it.key.name)
+            });
+        let is_used_right = mentions.iter().any(|it| it.name == name && it.namespace == usual);
+        if may_be_there || !is_used_right {
+            continue;
+        }
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "{} names Service/{name} in {namespace}, and there is only one in {usual}",
+                mention.object.title()
+            ))
+            .at(survey.span(mention.object, &mention.path), "in this text")
+            .see(survey.start(maker), format!("{} makes the one in {usual}", maker.title()))
+            .because("the cluster's DNS answers for Services that are there, by name and namespace")
+            .help(format!("perhaps {name}.{usual} is meant"));
+        let mut finding = Finding::new(RULE.incident, diagnostic).object(mention.object.title()).likely();
+        finding.app = survey.app_of(mention.object).map(|app| app.name().to_owned());
+        once.add(name, finding.with_spelling(format!("{name}.{namespace}"), format!("{name}.{usual}")));
+    }
 }
 
 /// The address of a Service in the text of an object.
@@ -229,7 +281,7 @@ struct Makers<'a> {
 
 fn makers_by_namespace(survey: &Survey) -> BTreeMap<&str, Makers<'_>> {
     let mut makers: BTreeMap<&str, Makers<'_>> = BTreeMap::new();
-    let versions = oci_versions(survey);
+    let versions = app_template::oci_versions(survey);
     for object in &survey.objects {
         let own = makers.entry(&object.key.namespace).or_default();
         match object.key.kind.as_str() {
@@ -249,40 +301,11 @@ fn makers_by_namespace(survey: &Survey) -> BTreeMap<&str, Makers<'_>> {
     makers
 }
 
-/// The versions of the artifacts that are called app-template, by the name and namespace of their source.
-fn oci_versions(survey: &Survey) -> BTreeMap<(&str, &str), &str> {
-    let sources = survey.objects.iter().filter(|it| it.key.kind == "OCIRepository");
-    let of_chart = sources
-        .filter(|it| it.value().str_at(&["spec", "url"]).is_some_and(|url| url.ends_with("/app-template")));
-    of_chart
-        .filter_map(|it| {
-            let key = (it.key.namespace.as_str(), it.key.name.as_str());
-            Some((key, it.value().str_at(&["spec", "ref", "tag"])?))
-        })
-        .collect()
-}
-
 /// The Services that a release of app-template makes, if that is sure.
 fn made_by_template(release: &Object, versions: &BTreeMap<(&str, &str), &str>) -> Option<BTreeSet<String>> {
-    let spec = &release.value()["spec"];
-    if spec.get("valuesFrom").is_some()
-        || spec.get("postRenderers").is_some()
-        || spec.get("targetNamespace").is_some()
-    {
-        return None;
-    }
-    let chart = spec.at(&["chart", "spec"]);
-    let version = match chart {
-        Some(chart) if chart["chart"] == "app-template" => chart.str_at(&["version"])?,
-        Some(_) => return None,
-        None => {
-            let reference = spec.get("chartRef")?;
-            let namespace = reference.str_at(&["namespace"]).unwrap_or(&release.key.namespace);
-            versions.get(&(namespace, reference.str_at(&["name"])?))?
-        }
-    };
-    let name = spec.str_at(&["releaseName"]).unwrap_or(&release.key.name);
-    app_template::service_names(name, spec.get("values")?, version)
+    let version = app_template::version_of(release, versions)?;
+    let values = release.value().at(&["spec", "values"])?;
+    app_template::service_names(app_template::release_name(release), values, version)
 }
 
 /// The release of app-template that is meant by a name that none of its Services has, and the one that is.
@@ -292,7 +315,9 @@ fn meant_release<'a>(name: &str, makers: &Makers<'a>) -> Option<(&'a Object, Opt
     if is_made || makers.services.contains(name) || makers.unseen.iter().any(is_begun) {
         return None;
     }
-    let begins = |it: &&(&Object, BTreeSet<String>)| name.starts_with(&format!("{}-", it.0.key.name));
+    let begins = |it: &&(&Object, BTreeSet<String>)| {
+        name.strip_prefix(it.0.key.name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
     let longest = makers.releases.iter().filter(begins).max_by_key(|(release, _)| release.key.name.len())?;
     let (release, services) = longest;
     let only = services.first().filter(|_| services.len() == 1).cloned();

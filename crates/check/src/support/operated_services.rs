@@ -22,6 +22,8 @@ const fn kind(group: &'static str, kind: &'static str, names: &'static [&'static
 /// From the documentation and the code of the operators.
 const KINDS: &[OperatedKind] = &[
     kind("postgresql.cnpg.io", "Cluster", &["{}-rw", "{}-ro", "{}-r", "{}-any"]),
+    kind("postgresql.cnpg.io", "Pooler", &["{}"]),
+    kind("dragonflydb.io", "Dragonfly", &["{}"]),
     OperatedKind {
         group: "k8s.mariadb.com",
         kind: "MariaDB",

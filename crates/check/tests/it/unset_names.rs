@@ -256,6 +256,19 @@ fn parts_of_app_template_name_each_other() {
 }
 
 #[test]
+fn accounts_of_app_template_have_identifiers() {
+    let of = |version: &str, account: &str| {
+        let release = format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {{name: bjw-s, namespace: shop}}\nspec: {{url: 'https://charts.example.com'}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: shop}}\nspec:\n  chart: {{spec: {{chart: app-template, version: {version}, sourceRef: {{kind: HelmRepository, name: bjw-s}}}}}}\n  values:\n    controllers: {{web: {{containers: {{app: {{image: {{repository: web, tag: v1}}}}}}}}}}\n    serviceAccount: {account}\n"
+        );
+        found("D2-app-template", &[("shop/release.yaml", &release)]).len()
+    };
+    assert_eq!(of("4.1.2", "{create: false, name: web}"), 1);
+    assert_eq!(of("3.7.1", "{create: false, name: web}"), 0);
+    assert_eq!(of("4.1.2", "{web: {}}"), 0);
+}
+
+#[test]
 fn a_kustomization_that_replaces_nothing_leaves_variables() {
     const CLAIM: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${APP}', namespace: shop}\n";
     let files = |other: &str| {

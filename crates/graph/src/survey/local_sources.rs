@@ -105,6 +105,8 @@ pub(super) struct Here<'a> {
     stands_in: bool,
     /// Whether a kustomization was given nothing for something out of reach.
     gave_nothing: Arc<AtomicBool>,
+    /// Whether kustomizations are built without the entries that do not build.
+    skips_faults: bool,
 }
 
 /// A chart that renders nothing.
@@ -122,6 +124,7 @@ impl<'a> Here<'a> {
             left_out: None,
             stands_in: false,
             gave_nothing: Arc::default(),
+            skips_faults: false,
         }
     }
 
@@ -134,6 +137,11 @@ impl<'a> Here<'a> {
     /// templates, and kustomizations without what is out of reach.
     pub(super) fn partly(input: &'a Input<'a>, left_out: BTreeSet<String>) -> Self {
         Self { left_out: Some(left_out), ..Self::new(input) }
+    }
+
+    /// The same as [`Self::partly`], and kustomizations are built without the entries that do not build.
+    pub(super) fn without_faults(input: &'a Input<'a>) -> Self {
+        Self { skips_faults: true, ..Self::partly(input, BTreeSet::new()) }
     }
 
     /// Whether a kustomization was given nothing for something out of reach.
@@ -281,6 +289,10 @@ impl Sources for Here<'_> {
 
     fn builds_parts(&self) -> bool {
         self.left_out.is_some()
+    }
+
+    fn skips_faults(&self) -> bool {
+        self.skips_faults
     }
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::{Application, ApplicationSource};
 use tiphys_render::{Cause, RenderError, Subject};
-use tiphys_value::RenderedObject;
+use tiphys_value::{RenderedObject, Value};
 
 use super::{
     attempt::{Attempt, attempt, is_fixed, is_open},
@@ -45,6 +45,15 @@ pub(super) fn render_in_part(application: &Application, input: &Input<'_>) -> Pa
         part.fault = part.fault.take().or_else(|| values_fault(application, &sources, source, input));
     }
     part
+}
+
+/// What a kustomization that does not build makes without the entries at fault; nothing where these are not
+/// its resources, generators and components.
+pub(super) fn without_faults(application: &Value, input: &Input<'_>) -> Vec<Arc<RenderedObject>> {
+    let Ok(application) = Application::from_value(application) else { return Vec::new() };
+    let here = Here::without_faults(input);
+    let rendered = attempt(&application, input, &here).result;
+    rendered.map(|it| it.objects.into_iter().map(Arc::new).collect()).unwrap_or_default()
 }
 
 /// Whether a source of an Application is a kustomization of this repository, which may name what is out of

@@ -88,7 +88,11 @@ impl<'a> Target<'a> {
     ) -> Result<()> {
         for (index, path) in paths.iter().enumerate() {
             let place = self.locate(&[field, &index.to_string()]);
-            self.add_resource(all, path, context).map_err(|error| error.located_at(Some(place)))?;
+            let added = self.add_resource(all, path, context);
+            if added.as_ref().is_err_and(|error| context.may_skip(error)) {
+                continue;
+            }
+            added.map_err(|error| error.located_at(Some(place)))?;
         }
         Ok(())
     }
@@ -181,7 +185,11 @@ impl<'a> Target<'a> {
             let place = self.locate(&["components", &index.to_string()]);
             let below = self.loader.enter(path).map_err(|error| {
                 error.reword(|text| format!("loader.New {}", quote(text))).located_at(Some(place.clone()))
-            })?;
+            });
+            if below.as_ref().is_err_and(|error| context.may_skip(error)) {
+                continue;
+            }
+            let below = below?;
             let merged = self
                 .build_below(below, path, true, Some(all), context)
                 .and_then(|from_below| self.merge_into_nothing(from_below, path));

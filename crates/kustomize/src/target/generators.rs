@@ -34,10 +34,11 @@ impl<'a> Target<'a> {
         let mut names = Names::from_objects(&all.objects);
         for generator in generators {
             let mut made = ResourceMap::default();
-            made.append(
-                self.generate(&generator, context)
-                    .map_err(|error| error.located_at(Some(generator.location.clone())))?,
-            )?;
+            let generated = self.generate(&generator, context);
+            if generated.as_ref().is_err_and(|error| context.may_skip(error)) {
+                continue;
+            }
+            made.append(generated.map_err(|error| error.located_at(Some(generator.location.clone())))?)?;
             if let Some(provenance) = &generator.provenance {
                 for resource in &mut made.list {
                     set_origin(&mut resource.node, provenance).map_err(Error::transform)?;

@@ -25,9 +25,9 @@ use tiphys_value::{FieldPath, ObjectExt, RenderedObject, Segment, Value};
 pub(super) use generated::with_file;
 pub(super) use sources::Sources;
 
-use super::{Outcome, Survey, found::Found};
+use super::{Outcome, Survey, found::Found, partial_rendering};
 use assembled::assembled;
-use clusters::{clusters, name_of, sure, without_inner};
+use clusters::{clusters, name_of, sure, with_failed, without_inner};
 use entries::{candidates, entries, roots};
 use lookup::lookup;
 use substitute::{Giver, Variables};
@@ -38,9 +38,18 @@ use tree::{Part, Tree};
 const MAX_PARTS: usize = 20_000;
 
 impl Tree {
-    /// Whether the root itself could be built.
+    /// Whether the root itself could be built, or most of it.
     fn is_built(&self) -> bool {
-        self.parts.first().is_some_and(|part| matches!(part.outcome, Outcome::Rendered))
+        self.parts.first().is_some_and(|part| match part.outcome {
+            Outcome::Rendered => true,
+            Outcome::Failed(_) => !part.objects.is_empty(),
+            _ => false,
+        })
+    }
+
+    /// Whether the root does not build at all.
+    fn is_failed(&self) -> bool {
+        !self.is_built() && self.parts.first().is_some_and(|it| matches!(it.outcome, Outcome::Failed(_)))
     }
 }
 
@@ -53,6 +62,7 @@ pub(super) fn survey(found: &mut Found<'_>, of: &Survey) -> Option<Survey> {
     }
     let mut candidates = candidates(of, entries(of), &of.flux_sources);
     let mut follow = |root| tree(found, of, root, &[]);
+    let mut failed: Vec<Tree> = Vec::new();
     let trees = loop {
         let roots = roots(&candidates);
         let trees: Vec<Tree> = roots.iter().map(|at| follow(candidates[*at].object.clone())).collect();
@@ -70,10 +80,11 @@ pub(super) fn survey(found: &mut Found<'_>, of: &Survey) -> Option<Survey> {
         if is_done {
             break trees;
         }
+        failed.extend(trees.into_iter().filter(Tree::is_failed));
         candidates.retain(|it| it.is_built);
     };
     let trees = without_inner(trees);
-    let clusters = sure(clusters(trees));
+    let clusters = with_failed(sure(clusters(trees)), failed);
     if clusters.is_empty() {
         return None;
     }
@@ -156,6 +167,11 @@ fn part(
     part.read = rendering.read.clone();
     part.missed.clone_from(&rendering.missed);
     part.objects.clone_from(&rendering.objects);
+    let is_kustomization = part.declared.value.kind() == "Kustomization";
+    if matches!(part.outcome, Outcome::Failed(_)) && is_kustomization && part.objects.is_empty() {
+        // Flux applies nothing of it; what it leads to is looked at nevertheless.
+        part.objects = partial_rendering::without_faults(&part.application, found.input);
+    }
     let post_build = part.declared.value.at(&["spec", "postBuild"]);
     if post_build.is_none() && part.declared.value.kind() == "Kustomization" {
         part.replaces_none = true;
@@ -168,7 +184,11 @@ fn part(
             .into_iter()
             .flatten()
             .map(|it| (it["kind"].as_str().unwrap_or_default(), it["name"].as_str().unwrap_or_default()))
-            .map(|(kind, name)| ((kind.to_owned(), name.to_owned()), find(kind, namespace, name)))
+            .map(|(kind, name)| {
+                // What gives variables is often copied into each namespace.
+                let found = find(kind, namespace, name).or_else(|| find(kind, "", name));
+                ((kind.to_owned(), name.to_owned()), found)
+            })
             .collect();
         let giver = |kind: &str, name: &str| {
             let found = givers.get(&(kind.to_owned(), name.to_owned()));

@@ -96,11 +96,12 @@ impl Variables {
     /// The variables of a text that become nothing: nothing gives them a value, and they have no default.
     /// Flux looks for none where it knows of none at all.
     pub(super) fn unset<'t>(&self, text: &'t str) -> Vec<&'t str> {
-        if self.is_open || self.are_none() {
+        if self.are_none() {
             return Vec::new();
         }
-        let names = plain_names(text).into_iter();
-        names.filter(|name| !self.known.contains_key(*name) && !self.hidden.contains(*name)).collect()
+        let is_unknown = |name: &&str| !self.known.contains_key(*name) && !self.hidden.contains(*name);
+        let is_told = |name: &&str| is_unknown(name) && (!self.is_open || is_assigned(text, name));
+        numbers(text).into_iter().chain(plain_names(text).into_iter().filter(is_told)).collect()
     }
 
     fn text(&self, text: &str) -> String {
@@ -116,7 +117,7 @@ impl Variables {
             }
             filled.push_str(&rest[..at]);
             let inner = &rest[at + 2..];
-            let Some(end) = inner.find('}') else {
+            let Some(end) = end_of_expression(inner) else {
                 rest = &rest[at..];
                 break;
             };
@@ -136,16 +137,50 @@ impl Variables {
             expression.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(expression.len());
         let (name, rest) = expression.split_at(end);
         let default = [":-", ":=", "-", "="].iter().find_map(|sign| rest.strip_prefix(sign));
-        if name.is_empty() || rest.contains("${") || default.is_none() && !rest.is_empty() {
+        if name.is_empty() || default.is_none() && !rest.is_empty() {
             return None;
         }
+        // A default may have variables itself: `${CLAIM:=${APP}}`.
+        let default = || default.map(|it| self.text(it)).filter(|it| !it.contains("${"));
         match self.known.get(name) {
-            Some(known) if known.is_empty() && rest.starts_with(':') => default.map(str::to_owned),
+            Some(known) if known.is_empty() && rest.starts_with(':') => default(),
             Some(known) => Some(known.clone()),
             None if self.is_open || self.hidden.contains(name) => None,
-            None => default.map(str::to_owned),
+            None => default(),
         }
     }
+}
+
+/// Where the expression ends whose text follows `${`, with others inside of it.
+fn end_of_expression(inner: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' if inner[..at].ends_with('$') => depth += 1,
+            '}' if depth == 0 => return Some(at),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a script gives a variable its value itself, so that nobody else means to.
+fn is_assigned(text: &str, name: &str) -> bool {
+    let starts_word = |before: &str| before.is_empty() || before.ends_with([' ', '\t', '\n', ';', '(']);
+    text.match_indices(name).any(|(at, _)| {
+        let after = &text[at + name.len()..];
+        starts_word(&text[..at]) && after.starts_with('=') && !after.starts_with("==")
+    })
+}
+
+/// The numbers that a text asks for as if they were variables, such as the groups of a pattern: no variable
+/// of Flux is called so, and they become nothing.
+fn numbers(text: &str) -> Vec<&str> {
+    let is_number = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_digit());
+    let starts = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
+    let names = starts.filter_map(|(at, mark)| text[at + mark.len()..].split_once('}')).map(|it| it.0);
+    names.filter(is_number).collect()
 }
 
 /// The variables of a text that have no default and are asked for as they are.
@@ -210,6 +245,8 @@ mod tests {
             ("$${APP}", json!("${APP}")),
             ("${GONE}", json!("${GONE}")),
             ("${APP", json!("${APP")),
+            ("${CLAIM:=${APP}}-0", json!("web-0")),
+            ("${CLAIM:=${GONE}}", json!("${CLAIM:=${GONE}}")),
             ("${APP/a/b}", json!("${APP/a/b}")),
             ("$APP", json!("$APP")),
         ] {
@@ -230,6 +267,10 @@ mod tests {
         assert!(unset(&json!({}), None, "${NS}").is_empty());
         let from = json!({"substituteFrom": [{"kind": "Secret", "name": "vars"}]});
         assert!(unset(&from, None, "${NS}").is_empty());
+        // No variable has a number for its name.
+        assert_eq!(unset(&from, None, "${NS}_${1}_$${2}"), ["1"]);
+        // A script that sets one itself means its own.
+        assert_eq!(unset(&from, None, "at=\"$(date)\"\necho ${at} ${NS}"), ["at"]);
         let secret = json!({"kind": "Secret", "stringData": {"DOMAIN": "ENC[x]"}, "sops": {}});
         assert_eq!(unset(&from, Some(&secret), "${DOMAIN}/${NS}"), ["NS"]);
     }
