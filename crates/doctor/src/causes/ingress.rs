@@ -500,9 +500,10 @@ fn gateway_fault(look: &Look<'_>, gateway: &Value) -> Option<Finding> {
         let bad = items(listener, &["conditions"]).find(|it| {
             it.str_at(&["type"]) == Some("ResolvedRefs") && it.str_at(&["status"]) == Some("False")
         });
-        let Some(bad) =
-            bad.filter(|it| it.str_at(&["reason"]).is_some_and(|reason| reason.contains("Certificate")))
-        else {
+        let Some(bad) = bad.filter(|it| {
+            let reason = it.str_at(&["reason"]).unwrap_or_default();
+            reason.contains("Certificate") || reason == "RefNotPermitted"
+        }) else {
             continue;
         };
         let name = listener.str_at(&["name"]).unwrap_or_default();

@@ -70,11 +70,16 @@ fn plugin_object(look: &Look<'_>) -> Option<Object> {
     plugin_set(look).map(Object::from_live).or_else(by_pods)
 }
 
+/// Seconds in which a machine that joins a cluster gets its network.
+const JOINING: i64 = 180;
+
 /// A network plugin that does not work on nodes.
 fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     let set = plugin_set(look);
     let mut nodes = Vec::new();
-    for node in look.cluster.all("Node") {
+    // The plugin of a machine that has just joined is about to start.
+    let joined = look.cluster.all("Node").iter().filter(|node| look.cluster.age(node) > JOINING);
+    for node in joined.copied() {
         let unavailable = unavailable(node).filter(|_| refused_route(look, node).is_none());
         let ready = condition(node, "Ready").filter(|it| {
             it.str_at(&["status"]) != Some("True") && super::node::is_of_network(&condition_text(it))

@@ -5,7 +5,10 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Event, Object,
-    causes::admission::{Refused, fault},
+    causes::{
+        admission::{Refused, fault},
+        operator::is_custom,
+    },
     cluster::{Cluster, items, pods, quantity, selector},
     dependencies::{data_source, drivers},
     finding::Finding,
@@ -336,12 +339,26 @@ fn provisioner(
     if let Some(source) = data_source(claim) {
         finding = finding.below(source);
     }
+    finding = storage_systems(look, driver, &workloads).into_iter().fold(finding, Finding::below);
     finding = helpers(look, &event.message).into_iter().fold(finding, Finding::below);
     finding.upstream.retain(|below| *below != finding.object);
     // Why a driver does not answer is told by its pods.
     let has_workloads = look.cluster.has_kind("Deployment") || look.cluster.has_kind("DaemonSet");
     let knows_driver = class.is_some() && has_workloads && look.cluster.has_kind("Pod");
     Some(if knows_driver { finding } else { finding.not_known() })
+}
+
+/// The storage systems behind a driver that say of themselves that they are not well: resources of a group that
+/// the driver is named after, or where the driver runs.
+fn storage_systems(look: &Look<'_>, driver: &str, workloads: &[Object]) -> Vec<Object> {
+    const SHORTEST: usize = 4;
+    let parts: Vec<&str> = driver.split(['.', '/', '-']).filter(|part| part.len() >= SHORTEST).collect();
+    let is_of_driver = |object: &&Object| {
+        let Some(live) = look.cluster.live(object).filter(|live| is_custom(live)) else { return false };
+        live.gvk().group.split('.').any(|part| parts.contains(&part))
+            && (object.namespace.is_empty() || workloads.iter().any(|it| it.namespace == object.namespace))
+    };
+    look.red.keys().filter(is_of_driver).cloned().collect()
 }
 
 /// The pods that a driver runs on a node to make a volume: they are named after it, as its words name it.

@@ -1,7 +1,7 @@
 //! Sources, Kustomizations and HelmReleases of Flux.
 
 use tiphys_cause::{
-    Cause, failed_hook, leftover_hook, refusal, source_unreachable, unwrapped, values_absent,
+    Cause, delivery_fault, failed_hook, leftover_hook, refusal, source_unreachable, unwrapped, values_absent,
 };
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -171,6 +171,7 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         .remedy("Correct the file that the message names.", &[]),
         "InstallFailed" | "UpgradeFailed" | "RollbackFailed" | "UninstallFailed" | "RetriesExceeded"
             if refusal(unwrapped(message)).cause.is_none()
+                && delivery_fault(message) != Some(Cause::GitopsRender)
                 && !low.contains("template")
                 && !low.contains("yaml") =>
         {

@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
     certificates::{challenge, child},
-    lookup::{is_waiting, operators},
+    lookup::{has_no_status, is_waiting, operators},
     operator_log::{is_heard, told_by_operator},
 };
 use crate::{
@@ -123,8 +123,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "Give the operator's identity the rights that the condition names.",
         )
     } else if let Some(complaint) = own_complaint(&words) {
-        let what = "does not work, as the log says";
-        finding_from_condition(live, complaint.cause, 0.75, what, "Correct what the line of the log names.")
+        let (what, remedy) = match &line {
+            Some(_) => ("does not work, as the log says", "Correct what the line of the log names."),
+            None => ("does not work", "Correct what it says of itself."),
+        };
+        finding_from_condition(live, complaint.cause, 0.75, what, remedy)
     } else if let Some(finding) = outward_call(look, live, &operators, &words) {
         finding
     } else if let Some(named) = named_but_absent(&words).filter(|it| !is_there(look, live, it)) {
@@ -543,6 +546,7 @@ fn own_words(live: &Value) -> String {
     let condition = condition.filter(|words| phase.is_none() || says_why(words));
     condition
         .or(phase)
+        .or_else(|| health_details(live))
         .or_else(|| told(&["status", "message"]))
         .or_else(|| told(&["status", "error", "message"]))
         .or_else(|| told(&["status", "reason"]))
@@ -551,6 +555,15 @@ fn own_words(live: &Value) -> String {
         .or_else(|| items(live, &["status", "validationErrors"]).next()?.as_str().map(str::to_owned))
         .or_else(|| error_of_pods(live).map(str::to_owned))
         .unwrap_or_default()
+}
+
+/// The grave checks that a storage system lists under its health.
+fn health_details(live: &Value) -> Option<String> {
+    let parts = live.get("status")?.as_object()?.values();
+    let checks = parts.filter_map(|part| part.get("details")?.as_object()).flat_map(|checks| checks.values());
+    let grave = checks.filter(|check| check.str_at(&["severity"]).is_some_and(|it| it.ends_with("_ERR")));
+    let told: Vec<&str> = grave.filter_map(|check| check.str_at(&["message"])).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// What a version of an operator requires and does not find, as the lifecycle manager lists it.
@@ -625,7 +638,8 @@ fn named_but_absent(words: &str) -> Option<Named> {
         named.name.starts_with(|first: char| first.is_ascii_alphanumeric())
             && !named.name.contains(char::is_whitespace)
     };
-    read_absent(words).filter(is_name)
+    // Words that others quote have their own quotes marked.
+    read_absent(&words.replace("\\\"", "\"")).filter(is_name)
 }
 
 fn read_absent(words: &str) -> Option<Named> {
@@ -732,7 +746,7 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
         .iter()
         .filter(|it| look.is_red(it) || look.ill.iter().any(|ill| ill.workload == **it))
         .collect();
-    let never = live.get("status").is_none();
+    let never = has_no_status(live);
     // Whoever rests needs no status: while nothing is red beside it, nobody misses it.
     let is_missed = look
         .red
