@@ -221,6 +221,9 @@ const WORDS: &[(Cause, &[&str])] = &[
             "webidentityerr",
             "invalididentitytoken",
             "could not find default credentials",
+            // Google's word for a right that an identity lacks.
+            "' denied on resource",
+            "unable to acquire impersonated credentials",
             "nocredentialproviders",
             "failed to refresh cached credentials",
             "unrecognizedclientexception",

@@ -8,7 +8,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     address_target::Target,
-    cluster::{items, pods},
+    cluster::{condition, condition_text, items, pods},
     finding::Finding,
     search_context::{Ill, Look},
 };
@@ -137,7 +137,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         finding = secrets(look, pod, finding, &registry);
     }
     if cause == Cause::ImageRegistryUnreachable {
-        finding = one_node(ill, finding);
+        finding = one_node(look, ill, finding);
         if crate::causes::operator::rests_on_unseen(look, &format!("https://{registry}/v2/")) {
             finding = finding.not_known();
         }
@@ -227,11 +227,16 @@ fn hosts(secret: &Value) -> Vec<String> {
 }
 
 /// If only the pods of one node cannot reach any registry, the node is to blame.
-fn one_node(ill: &Ill<'_>, finding: Finding) -> Finding {
+fn one_node(look: &Look<'_>, ill: &Ill<'_>, finding: Finding) -> Finding {
+    // Kubelets pull without the network of pods: its plugin may wait for the very image.
+    let lacks_plugin = |node: &str| {
+        let ready = look.cluster.get("Node", "", node).and_then(|node| condition(node, "Ready"));
+        ready.is_some_and(|ready| super::node::is_of_network(&condition_text(ready)))
+    };
     let nodes: std::collections::BTreeSet<&str> =
         ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).collect();
     match nodes.len() {
-        1 => nodes.iter().fold(finding, |finding, node| {
+        1 => nodes.iter().filter(|node| !lacks_plugin(node)).fold(finding, |finding, node| {
             finding
                 .below(Object::new("Node", "", node))
                 .evidence(format!("Node {node}"), "all pods that cannot pull run here")

@@ -120,7 +120,9 @@ fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
             return Some(with_users(finding));
         }
     }
-    if let Some(finding) = by_volumes(look, claim, class) {
+    // Whose driver was asked for a volume waits for none that is made by hand.
+    let is_asked = failed.or(event("ExternalProvisioning")).is_some() && class.is_none();
+    if let Some(finding) = by_volumes(look, claim, class).filter(|_| !is_asked) {
         return Some(with_users(finding));
     }
     if name.is_none() && cluster.has_kind("StorageClass") && !has_default(cluster) {
@@ -139,6 +141,14 @@ fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
         return Some(with_users(finding));
     }
     if let Some(event) = event("FailedBinding") {
+        if let Some(volume) = taken_volume(&event.message) {
+            let what = format!("{volume} is bound to another claim, or was, and {object} asks for it");
+            let finding = Finding::new(Cause::VolumeTaken, volume, 0.88, what)
+                .field("spec.claimRef")
+                .evidence(format!("Event of {object}"), event.message.clone())
+                .remedy("Save what is on it, then take claimRef off.", &["kubectl get pv".to_owned()]);
+            return Some(with_users(finding));
+        }
         let finding =
             Finding::new(Cause::VolumeNoMatch, object.clone(), 0.88, format!("no volume fits {object}"))
                 .evidence(format!("Event of {object}"), event.message.clone())
@@ -149,6 +159,13 @@ fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
         return Some(with_users(finding));
     }
     provisioner(look, claim, class, failed, event("ExternalProvisioning")).map(with_users)
+}
+
+/// The volume of which the cluster says that another claim has it.
+fn taken_volume(message: &str) -> Option<Object> {
+    let (before, _) = message.split_once("already bound to a different claim")?;
+    let name = before.trim_end().trim_end_matches('"').rsplit('"').next()?;
+    Some(Object::new("PersistentVolume", "", name)).filter(|volume| !volume.name.is_empty())
 }
 
 fn has_default(cluster: &Cluster<'_>) -> bool {
@@ -361,12 +378,16 @@ fn storage_systems(look: &Look<'_>, driver: &str, workloads: &[Object]) -> Vec<O
     look.red.keys().filter(is_of_driver).cloned().collect()
 }
 
-/// The pods that a driver runs on a node to make a volume: they are named after it, as its words name it.
+/// The pods that a driver runs on a node for a volume: its words name them, or the volume after which they are
+/// named.
 fn helpers(look: &Look<'_>, message: &str) -> Vec<Object> {
     let words = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    let volumes: Vec<&str> = words.filter(|word| word.starts_with("pvc-")).collect();
+    let words: Vec<&str> = words.filter(|word| word.contains('-')).collect();
+    let is_meant = |pod: &Object| {
+        words.iter().any(|word| *word == pod.name || word.starts_with("pvc-") && pod.name.contains(word))
+    };
     let pods = look.ill.iter().flat_map(|ill| &ill.pods).map(|pod| Object::from_live(pod));
-    pods.filter(|pod| volumes.iter().any(|volume| pod.name.contains(volume))).collect()
+    pods.filter(is_meant).collect()
 }
 
 /// Whether a class was not saved, and its volumes were made on demand by a driver.
@@ -513,6 +534,7 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
                 finding = drivers_pods(look, pod, driver).into_iter().fold(finding, Finding::below);
             }
             finding = secret_providers(look, &event.message).into_iter().fold(finding, Finding::below);
+            finding = helpers(look, &event.message).into_iter().fold(finding, Finding::below);
             if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
                 finding = finding.below(Object::new("Node", "", node));
             }

@@ -418,7 +418,7 @@ fn own_complaint(line: &str) -> Option<tiphys_cause::Complaint> {
 }
 
 /// Whether the cloud refuses the operator.
-pub(super) fn is_denied(words: &str) -> bool {
+pub(crate) fn is_denied(words: &str) -> bool {
     const WORDS: &[&str] = &[
         "accessdenied",
         "unauthorizedoperation",
