@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_cause::{Cause, PullFault, image_parts, pull_fault};
+use tiphys_cause::{Address, Cause, PullFault, image_parts, pull_fault};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
@@ -142,7 +142,10 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
             finding = finding.not_known();
         }
         // A registry may run in the cluster.
-        for address in tiphys_cause::addresses(image).into_iter().chain(tiphys_cause::addresses(&message)) {
+        let (host, port) = registry.split_once(':').unwrap_or((&registry, ""));
+        let own = Address { scheme: String::new(), host: host.to_owned(), port: port.parse().ok() };
+        let named = tiphys_cause::addresses(image).into_iter().chain(tiphys_cause::addresses(&message));
+        for address in named.chain([own]) {
             if let Target::Service(service) = look.cluster.target(&address, ill.namespace()) {
                 finding = finding.below(Object::from_live(service));
             }

@@ -1,10 +1,11 @@
 //! Claims and volumes: no class, no volume, a driver that does not work, volumes that hang on another node.
 
-use tiphys_cause::{Cause, absent, mount_fault};
+use tiphys_cause::{Address, Cause, absent, mount_fault};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Event, Object,
+    address_target::Target,
     causes::{
         admission::{Refused, fault},
         operator::is_custom,
@@ -378,6 +379,25 @@ fn storage_systems(look: &Look<'_>, driver: &str, workloads: &[Object]) -> Vec<O
     look.red.keys().filter(is_of_driver).cloned().collect()
 }
 
+/// The Services of the cluster that serve the files of a pod's volumes: a server of files may run in it.
+fn file_servers(look: &Look<'_>, pod: &Value, claim: Option<&Object>) -> Vec<Object> {
+    let claim = claim.and_then(|claim| look.cluster.live(claim));
+    let name = claim.and_then(|claim| claim.str_at(&["spec", "volumeName"])).unwrap_or_default();
+    let volume = look.cluster.get("PersistentVolume", "", name).and_then(|volume| volume.get("spec"));
+    let own = items(pod, &["spec", "volumes"]).filter(|_| claim.is_none());
+    let paths: [&[&str]; 3] =
+        [&["nfs", "server"], &["csi", "volumeAttributes", "server"], &["glusterfs", "endpoints"]];
+    let named = volume.into_iter().chain(own).flat_map(|it| paths.iter().filter_map(|path| it.str_at(path)));
+    let address = |host: &str| Address { scheme: String::new(), host: host.to_owned(), port: None };
+    let targets = named.map(|host| look.cluster.target(&address(host), pod.namespace()));
+    targets
+        .filter_map(|target| match target {
+            Target::Service(service) => Some(Object::from_live(service)),
+            _ => None,
+        })
+        .collect()
+}
+
 /// The pods that a driver runs on a node for a volume: its words name them, or the volume after which they are
 /// named.
 fn helpers(look: &Look<'_>, message: &str) -> Vec<Object> {
@@ -535,6 +555,7 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
             }
             finding = secret_providers(look, &event.message).into_iter().fold(finding, Finding::below);
             finding = helpers(look, &event.message).into_iter().fold(finding, Finding::below);
+            finding = file_servers(look, pod, claim.as_ref()).into_iter().fold(finding, Finding::below);
             if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
                 finding = finding.below(Object::new("Node", "", node));
             }

@@ -6,7 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::{
     certificates::{challenge, child},
     lookup::{has_no_status, is_waiting, operators},
-    operator_log::{is_heard, told_by_operator},
+    operator_log::{is_heard, speaks_of, told_by_operator},
 };
 use crate::{
     Object,
@@ -381,15 +381,27 @@ fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(
     let namesakes = look.cluster.pods_in(live.namespace()).iter().filter(is_namesake).copied();
     let own: Vec<(&Value, bool)> = owned.iter().copied().chain(namesakes).map(|pod| (pod, false)).collect();
     let others = operators.iter().flat_map(of_pods).map(|pod| (pod, true));
-    own.into_iter().chain(others).find_map(|(pod, is_operator)| {
+    let complains = |line: &str| own_complaint(line).is_some() || is_denied(line);
+    // An operator whose name tells nothing is known by what it says.
+    let unknown = || {
+        let is_about = |line: &&str| {
+            names(line, live.name())
+                && names(line, live.namespace())
+                && speaks_of(line, live.kind())
+                && complains(line)
+        };
+        let mut logs = look.cluster.case.logs.iter().filter(|_| operators.is_empty());
+        logs.find_map(|log| Some((log.source(), log.last_lines().find(is_about)?.to_owned())))
+    };
+    let known = own.into_iter().chain(others).find_map(|(pod, is_operator)| {
         look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
-            let line = log.last_lines().find(|line| {
-                (!is_operator || names(line, live.name()))
-                    && (own_complaint(line).is_some() || is_denied(line))
-            })?;
+            let line = log
+                .last_lines()
+                .find(|line| (!is_operator || names(line, live.name())) && complains(line))?;
             Some((log.source(), line.to_owned()))
         })
-    })
+    });
+    known.or_else(unknown)
 }
 
 /// The last line in which the operator of a resource says that a call for it failed.
@@ -752,6 +764,16 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
         .red
         .keys()
         .any(|red| red.namespace == object.namespace && *red != object || object.namespace.is_empty());
+    let told = || telling_line(look, live, operators);
+    if let Some((source, line)) = never.then(told).flatten().filter(|_| ill.is_empty()) {
+        let own = own_complaint(&line).map(|it| it.cause).unwrap_or(Cause::OperatorCloudCredentials);
+        let cause = if is_denied(&line) { Cause::OperatorCloudCredentials } else { own };
+        let what = format!("{object} has no status: its operator fails, as its log says");
+        let finding = Finding::new(cause, object.clone(), 0.75, what)
+            .evidence(source, line)
+            .remedy("Correct what the line of the log names.", &[]);
+        return Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below));
+    }
     if ill.is_empty() && !is_missed && !is_called(look, &object) {
         return None;
     }
