@@ -283,6 +283,17 @@ fn custom_plugin(look: &Look<'_>) -> Option<Object> {
 /// A pod that gets no sandbox, and the words that say why.
 type Refusal<'a> = (&'a Value, String);
 
+/// The workloads beside a network plugin that are ill: what plans its addresses and routes for all nodes. In a
+/// namespace of others they bear its name.
+fn plugin_helpers(look: &Look<'_>, plugin: &Object) -> Vec<Object> {
+    let is_shared = plugin.namespace == "kube-system";
+    let family = plugin.name.split('-').next().unwrap_or_default();
+    let is_of_family = |name: &str| name.split('-').next() == Some(family);
+    let beside = look.ill.iter().map(|ill| &ill.workload).filter(|it| it.namespace == plugin.namespace);
+    let own = beside.filter(|it| **it != *plugin && (!is_shared || is_of_family(&it.name)));
+    own.filter(|_| plugin.kind == "DaemonSet").cloned().collect()
+}
+
 /// Pods that get no sandbox: the plugin, or its addresses.
 fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
     let mut groups: BTreeMap<(Cause, Option<Object>), Vec<Refusal<'_>>> = BTreeMap::new();
@@ -336,6 +347,9 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
             for pod in pods::of_workload(look.cluster, &object).into_iter().filter(|pod| pod.str_at(&["spec", "nodeName"]).is_some_and(|node| nodes.contains(node))) {
                 finding = finding.below(Object::from_live(pod));
             }
+        }
+        if matches!(cause, Cause::NetCniDown | Cause::NetIpExhausted) {
+            finding = plugin_helpers(look, &object).into_iter().fold(finding, Finding::below);
         }
         for node in nodes {
             finding = finding.below(Object::new("Node", "", node));
