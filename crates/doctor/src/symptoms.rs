@@ -393,7 +393,7 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
 }
 
 /// The word by which storage systems and databases say that they do not serve: as a colour, or a grade.
-fn ill_health(object: &Value) -> Option<&str> {
+pub(crate) fn ill_health(object: &Value) -> Option<&str> {
     let status = object.get("status")?.as_object()?;
     let nested = status.values().filter_map(|part| part.str_at(&["health"]));
     let mut told = status.get("health").and_then(Value::as_str).into_iter().chain(nested);

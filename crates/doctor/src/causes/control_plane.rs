@@ -417,7 +417,7 @@ pub(crate) fn tells_of_clock(line: &str) -> bool {
     WORDS.iter().any(|word| low.contains(word))
 }
 
-/// An API server whose certificate has expired, as the components say that no longer renew their leases there.
+/// An API server whose certificate has expired, as components say that no longer renew their leases there.
 fn expired_api_server(look: &Look<'_>) -> Option<Finding> {
     const COMPONENTS: &[&str] = &["kube-controller-manager", "kube-scheduler"];
     const LAST: usize = 20;

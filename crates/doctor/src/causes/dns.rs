@@ -353,6 +353,39 @@ fn node_cache_fault(look: &Look<'_>, caller: &Caller<'_>, cache: &Object) -> Fin
     here.map(Object::from_live).fold(finding, Finding::below)
 }
 
+/// A name of the cluster under a domain that its DNS does not serve.
+fn other_domain(look: &Look<'_>, call: &FailedCall) -> Option<Finding> {
+    let dns = service(look)?;
+    let mut configs = look.cluster.all("ConfigMap").iter();
+    let config =
+        configs.find(|it| it.namespace() == dns.namespace() && it.at(&["data", "Corefile"]).is_some())?;
+    let corefile = config.str_at(&["data", "Corefile"])?;
+    let plugin = corefile.lines().map(str::trim).find(|line| line.starts_with("kubernetes "))?;
+    let words = plugin.split_whitespace().skip(1).filter(|word| *word != "{");
+    let zones: Vec<&str> = words.map(|zone| zone.trim_end_matches('.')).collect();
+    let is_served = |domain: &str| {
+        zones.iter().any(|zone| {
+            zone.is_empty()
+                || domain.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    };
+    let domains = call.targets.iter().filter_map(|target| Some((target, target.host.split_once(".svc.")?.1)));
+    // What templates leave open is filled in when the DNS starts.
+    let is_plain = !zones.is_empty() && !plugin.contains(['$', '_']);
+    let (target, domain) = domains.filter(|_| is_plain).find(|(_, domain)| !is_served(domain))?;
+    let object = Object::from_live(config);
+    let what = format!("the cluster's DNS serves {}, and {target} is of {domain}", zones.join(", "));
+    Some(
+        Finding::new(Cause::DnsConfig, object.clone(), 0.85, what)
+            .field("data.Corefile")
+            .evidence(object.to_string(), plugin)
+            .remedy(
+                "Serve the domain that pods search, or use the cluster's domain in addresses.",
+                &[format!("kubectl -n {} get configmap {} -o yaml", object.namespace, object.name)],
+            ),
+    )
+}
+
 /// Why a caller cannot look a name up.
 pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall) -> Option<Finding> {
     let pod = caller.pods.first()?;
@@ -383,6 +416,11 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
                 .evidence(caller.workload.to_string(), text)
                 .remedy("Set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet on the node's network), or the right name server.", &[]),
         );
+    }
+    if call.failure == Failure::NoSuchHost
+        && let Some(finding) = other_domain(look, call)
+    {
+        return Some(finding);
     }
     if call.failure != Failure::LookupTimeout {
         return None;

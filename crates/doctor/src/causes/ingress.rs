@@ -288,8 +288,8 @@ fn told_of_other_names(look: &Look<'_>, secret: &Object) -> Option<(String, Stri
     })
 }
 
-/// The line by which a controller of Ingresses says what is wrong with the certificate of a Secret, if it names
-/// the Secret too.
+/// The line by which a controller of Ingresses says what is wrong with the certificate of a Secret, if it also
+/// names the Secret.
 fn told_unusable(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
     const WORDS: &[&str] = &[
         "private key does not match",
@@ -299,8 +299,10 @@ fn told_unusable(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
         "tls: failed to parse private key",
         "tls: failed to find certificate",
     ];
+    /// A controller says what is wrong and of which Secret in lines that follow each other.
+    const NEAR: usize = 3;
     let name = format!("{}/{}", secret.namespace, secret.name);
-    let tells = |line: &&str| {
+    let tells = |line: &&&str| {
         let low = line.to_ascii_lowercase();
         WORDS.iter().any(|word| low.contains(word))
     };
@@ -308,8 +310,14 @@ fn told_unusable(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
     let mut pods = look.cluster.all("Pod").iter().filter(is_controller);
     pods.find_map(|pod| {
         let logs = look.cluster.logs(pod.namespace(), pod.name());
-        let about = logs.iter().filter(|log| log.last_lines().any(|line| line.contains(&name)));
-        about.into_iter().find_map(|log| Some((log.source(), log.last_lines().find(tells)?.to_owned())))
+        logs.iter().find_map(|log| {
+            let lines: Vec<&str> = log.last_lines().collect();
+            let mut near = lines.windows(NEAR.min(lines.len().max(1)));
+            let about = near.find(|near| {
+                near.iter().any(|line| line.contains(&name)) && near.iter().any(|line| tells(&line))
+            })?;
+            Some((log.source(), (*about.iter().find(tells)?).to_owned()))
+        })
     })
 }
 

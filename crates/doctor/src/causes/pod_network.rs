@@ -283,15 +283,19 @@ fn custom_plugin(look: &Look<'_>) -> Option<Object> {
 /// A pod that gets no sandbox, and the words that say why.
 type Refusal<'a> = (&'a Value, String);
 
-/// The workloads beside a network plugin that are ill: what plans its addresses and routes for all nodes. In a
+/// The workloads beside a network plugin that are ill and plan its addresses and routes for all nodes; in a
 /// namespace of others they bear its name.
 fn plugin_helpers(look: &Look<'_>, plugin: &Object) -> Vec<Object> {
+    const PLANNERS: &[&str] = &["control-plane", "master", "manager", "operator", "typha", "cns", "ipam"];
     let is_shared = plugin.namespace == "kube-system";
     let family = plugin.name.split('-').next().unwrap_or_default();
-    let is_of_family = |name: &str| name.split('-').next() == Some(family);
+    let is_planner = |name: &str| {
+        PLANNERS.iter().any(|word| name.contains(word))
+            && (!is_shared || name.split('-').next() == Some(family))
+    };
     let beside = look.ill.iter().map(|ill| &ill.workload).filter(|it| it.namespace == plugin.namespace);
-    let own = beside.filter(|it| **it != *plugin && (!is_shared || is_of_family(&it.name)));
-    own.filter(|_| plugin.kind == "DaemonSet").cloned().collect()
+    let planners = beside.filter(|it| **it != *plugin && is_planner(&it.name));
+    planners.filter(|_| plugin.kind == "DaemonSet").cloned().collect()
 }
 
 /// Pods that get no sandbox: the plugin, or its addresses.

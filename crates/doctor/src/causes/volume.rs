@@ -366,8 +366,8 @@ fn provisioner(
     Some(if knows_driver { finding } else { finding.not_known() })
 }
 
-/// The storage systems behind a driver that say of themselves that they are not well: resources of a group that
-/// the driver is named after, or where the driver runs.
+/// The storage systems behind a driver that say of themselves that they are not well: resources of a group
+/// that the driver is named after, where the driver runs.
 fn storage_systems(look: &Look<'_>, driver: &str, workloads: &[Object]) -> Vec<Object> {
     const SHORTEST: usize = 4;
     let parts: Vec<&str> = driver.split(['.', '/', '-']).filter(|part| part.len() >= SHORTEST).collect();
@@ -398,8 +398,8 @@ fn file_servers(look: &Look<'_>, pod: &Value, claim: Option<&Object>) -> Vec<Obj
         .collect()
 }
 
-/// The pods that a driver runs on a node for a volume: its words name them, or the volume after which they are
-/// named.
+/// The pods that a driver runs on a node for a volume: its words name them, or the volume after which they
+/// are named.
 fn helpers(look: &Look<'_>, message: &str) -> Vec<Object> {
     let words = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     let words: Vec<&str> = words.filter(|word| word.contains('-')).collect();

@@ -21,7 +21,7 @@ use crate::{
     finding::Finding,
     log_evidence::Fact,
     search_context::Look,
-    symptoms::failed_phase,
+    symptoms::{failed_phase, ill_health},
 };
 
 /// From here on a call is explained by objects, and not by words alone.
@@ -149,9 +149,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "Correct the specification.",
         )
     } else {
+        // A grade that is bad tells of the state of what was made, and of no refusal.
+        let is_state = ill_health(live).is_some();
         finding_from_condition(
             live,
-            Cause::OperatorRejected,
+            if is_state { Cause::AppBackendState } else { Cause::OperatorRejected },
             if (tells_of_failure(live) || failed_phase(live).is_some())
                 && !is_of_waiting(&words)
                 && (!is_general(&words, live.kind()) || is_heard(look, &operators) && call.is_none())
@@ -384,14 +386,17 @@ fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(
     let complains = |line: &str| own_complaint(line).is_some() || is_denied(line);
     // An operator whose name tells nothing is known by what it says.
     let unknown = || {
-        let is_about = |line: &&str| {
-            names(line, live.name())
-                && names(line, live.namespace())
-                && speaks_of(line, live.kind())
-                && complains(line)
-        };
-        let mut logs = look.cluster.case.logs.iter().filter(|_| operators.is_empty());
-        logs.find_map(|log| Some((log.source(), log.last_lines().find(is_about)?.to_owned())))
+        let green = look.green().into_iter().flat_map(|(_, facts)| facts);
+        let mut facts = green.chain(look.ill.iter().flat_map(|ill| &ill.facts));
+        let fact = facts.find(|fact| {
+            operators.is_empty()
+                && matches!(fact.fact, Fact::Complaint(_))
+                && names(&fact.line, live.name())
+                && names(&fact.line, live.namespace())
+                && speaks_of(&fact.line, live.kind())
+                && complains(&fact.line)
+        })?;
+        Some((fact.source.clone(), fact.line.clone()))
     };
     let known = own.into_iter().chain(others).find_map(|(pod, is_operator)| {
         look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
