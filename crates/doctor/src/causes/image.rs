@@ -150,9 +150,11 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
                 finding = finding.below(Object::from_live(service));
             }
             // Or behind a route of the cluster.
-            finding = crate::calls::routes_of(look.cluster, &address.host)
-                .into_iter()
-                .fold(finding, Finding::below);
+            let routes = crate::calls::routes_of(look.cluster, &address.host);
+            if !routes.is_empty() && !look.cluster.knows_services() {
+                finding = finding.not_known();
+            }
+            finding = routes.into_iter().fold(finding, Finding::below);
         }
     }
     let text = match cause {

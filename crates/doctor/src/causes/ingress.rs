@@ -288,8 +288,8 @@ fn told_of_other_names(look: &Look<'_>, secret: &Object) -> Option<(String, Stri
     })
 }
 
-/// The line by which a controller of Ingresses says what is wrong with the certificate of a Secret, if it also
-/// names the Secret.
+/// The line by which a controller of Ingresses says what is wrong with the certificate of a Secret that it
+/// names beside it.
 fn told_unusable(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
     const WORDS: &[&str] = &[
         "private key does not match",

@@ -1,5 +1,5 @@
-//! Routes of Traefik that name what is not there. They have no status: their controller leaves such a route out
-//! and says so in its log only, so that they are evaluated here.
+//! Routes of Traefik that name what is not there. They have no status: their controller leaves such a route
+//! out and says so in its log only, so that they are evaluated here.
 
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};

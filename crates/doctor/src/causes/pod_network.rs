@@ -360,7 +360,10 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         }
         // That a call took too long tells neither of the runtime nor of the plugin.
         let is_told = told.iter().any(|(_, message)| sandbox_fault(message).is_some() || message.contains("plugin"));
-        let finding = if is_told || cause != Cause::NetCniDown { finding } else { finding.not_known() };
+        // Which plugin it is, nobody can tell where its workloads were not saved.
+        let is_seen = look.cluster.has_kind("DaemonSet") || object.kind == "DaemonSet";
+        let is_sure = is_told && is_seen || cause != Cause::NetCniDown;
+        let finding = if is_sure { finding } else { finding.not_known() };
         let mut finding = finding;
         // A fault about the node itself must not lie below itself.
         finding.upstream.retain(|below| *below != finding.object);

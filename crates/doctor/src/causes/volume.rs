@@ -379,8 +379,8 @@ fn storage_systems(look: &Look<'_>, driver: &str, workloads: &[Object]) -> Vec<O
     look.red.keys().filter(is_of_driver).cloned().collect()
 }
 
-/// The Services of the cluster that serve the files of a pod's volumes: a server of files may run in it.
-fn file_servers(look: &Look<'_>, pod: &Value, claim: Option<&Object>) -> Vec<Object> {
+/// Who serves the files of a pod's volumes: a server of files may run in the cluster.
+fn file_servers<'a>(look: &Look<'a>, pod: &Value, claim: Option<&Object>) -> Vec<Target<'a>> {
     let claim = claim.and_then(|claim| look.cluster.live(claim));
     let name = claim.and_then(|claim| claim.str_at(&["spec", "volumeName"])).unwrap_or_default();
     let volume = look.cluster.get("PersistentVolume", "", name).and_then(|volume| volume.get("spec"));
@@ -389,13 +389,7 @@ fn file_servers(look: &Look<'_>, pod: &Value, claim: Option<&Object>) -> Vec<Obj
         [&["nfs", "server"], &["csi", "volumeAttributes", "server"], &["glusterfs", "endpoints"]];
     let named = volume.into_iter().chain(own).flat_map(|it| paths.iter().filter_map(|path| it.str_at(path)));
     let address = |host: &str| Address { scheme: String::new(), host: host.to_owned(), port: None };
-    let targets = named.map(|host| look.cluster.target(&address(host), pod.namespace()));
-    targets
-        .filter_map(|target| match target {
-            Target::Service(service) => Some(Object::from_live(service)),
-            _ => None,
-        })
-        .collect()
+    named.map(|host| look.cluster.target(&address(host), pod.namespace())).collect()
 }
 
 /// The pods that a driver runs on a node for a volume: its words name them, or the volume after which they
@@ -555,7 +549,14 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
             }
             finding = secret_providers(look, &event.message).into_iter().fold(finding, Finding::below);
             finding = helpers(look, &event.message).into_iter().fold(finding, Finding::below);
-            finding = file_servers(look, pod, claim.as_ref()).into_iter().fold(finding, Finding::below);
+            for server in file_servers(look, pod, claim.as_ref()) {
+                finding = match server {
+                    Target::Service(service) => finding.below(Object::from_live(service)),
+                    // An address of the cluster of which nobody knows whose it is.
+                    Target::Unknown if !look.cluster.knows_services() => finding.not_known(),
+                    _ => finding,
+                };
+            }
             if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
                 finding = finding.below(Object::new("Node", "", node));
             }
