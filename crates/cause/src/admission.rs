@@ -105,7 +105,9 @@ fn webhook(message: &str, low: &str) -> Option<Refusal> {
 }
 
 fn service(message: &str) -> Option<(String, String)> {
-    if let Some(it) = WEBHOOK_URL.captures(message) {
+    // What was being done may be told before with an address of its own.
+    let call = message.find("Post ").and_then(|at| message.get(at..)).unwrap_or(message);
+    if let Some(it) = WEBHOOK_URL.captures(call).or_else(|| WEBHOOK_URL.captures(message)) {
         return Some((it[2].to_owned(), it[1].to_owned()));
     }
     let it = WEBHOOK_SERVICE.captures(message)?;
@@ -357,5 +359,9 @@ mod tests {
             "conversion webhook for example.io/v1, Kind=Widget failed: Post \"https://conv.sys.svc:443/convert\": no endpoints available for service \"conv\"",
         );
         assert_eq!(read.cause, Some(Cause::ApiConversionWebhook));
+        let read = refusal(
+            "failed to sync cluster \"https://kubernetes.default.svc\": conversion webhook for example.io/v1, Kind=Widget failed: Post \"https://conv.sys.svc:443/convert\": EOF",
+        );
+        assert_eq!(read.service, Some(("sys".to_owned(), "conv".to_owned())));
     }
 }

@@ -82,6 +82,9 @@ const WORDS: &[(Cause, &[&str])] = &[
             "no space left on device",
             "enospc",
             "disk quota exceeded",
+            // Ceph, of a store that takes no more; one that is nearly full still works.
+            " full osd(s)",
+            "pool(s) full",
             "could not extend file",
             "disk is full",
             "not enough disk space",
@@ -218,6 +221,9 @@ const WORDS: &[(Cause, &[&str])] = &[
             "webidentityerr",
             "invalididentitytoken",
             "could not find default credentials",
+            // Google's word for a right that an identity lacks.
+            "' denied on resource",
+            "unable to acquire impersonated credentials",
             "nocredentialproviders",
             "failed to refresh cached credentials",
             "unrecognizedclientexception",
@@ -230,6 +236,8 @@ const WORDS: &[(Cause, &[&str])] = &[
         Cause::ConfigCredentials,
         &[
             "password authentication failed",
+            "service account name not authorized",
+            "namespace not authorized",
             "access denied for user",
             "wrongpass",
             "noauth authentication required",

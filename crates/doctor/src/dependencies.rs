@@ -56,6 +56,10 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
         "Application" => application(cluster, live, &mut found),
         "ClusterOperator" => {
             found.extend(operated(live.name()));
+            if live.name() == "machine-config" {
+                let pools = cluster.all("MachineConfigPool").iter();
+                found.extend(pools.map(|pool| Object::from_live(pool)));
+            }
             found.extend(related(cluster, live));
         }
         "Namespace" => {}

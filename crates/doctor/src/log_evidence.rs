@@ -194,7 +194,11 @@ fn gravity(line: &str) -> i32 {
     if has(&["warn", "\"level\":\"warn"]) {
         weight -= 20;
     }
-    if has(&["level=info", "\"level\":\"info\"", " info ", "[info]", " debug ", "level=debug", "[debug]"]) {
+    // Some programs tell of every failure as information, and put it into a field of its own.
+    let has_error = has(&["\"error\":\"", "\"err\":\"", " error=\"", " err=\""]);
+    let is_info =
+        has(&["level=info", "\"level\":\"info\"", " info ", "[info]", " debug ", "level=debug", "[debug]"]);
+    if is_info && !has_error {
         weight -= 15;
     }
     if has(&[

@@ -260,6 +260,14 @@ fn parents(
             let above = about.get(&start.object).into_iter().flatten().copied();
             found.extend(above.filter(|other| *other != at && findings[*other].object != start.object));
         }
+        if start.cause == Cause::ApiCrdMissing {
+            // What is not there may not have got in: who refused it tells why.
+            let refused = about.get(&start.object).into_iter().flatten().copied();
+            found.extend(refused.filter(|other| {
+                let other = &findings[*other];
+                other.object == start.object && other.cause.id().starts_with("admit/")
+            }));
+        }
         while let Some((object, steps)) = open.pop_front() {
             let here = about.get(&object).into_iter().flatten().copied().filter(|other| *other != at);
             let here: Vec<usize> = here.filter(|other| !found.contains(other)).collect();

@@ -62,6 +62,8 @@ pub(crate) struct Look<'a> {
     green: OnceCell<Vec<(usize, Vec<LogFact>)>>,
     /// The workloads whose configuration names each Service.
     callers: OnceCell<BTreeMap<Object, Vec<Object>>>,
+    /// The workloads that may write the status of custom resources, by the group of these.
+    status_writers: OnceCell<BTreeMap<String, Vec<Object>>>,
 }
 
 impl<'a> Look<'a> {
@@ -79,7 +81,14 @@ impl<'a> Look<'a> {
             facts.sort_by_key(|fact| std::cmp::Reverse(fact.weight));
             Ill { workload, pods, facts, since }
         });
-        Self { cluster, red, ill: ill.collect(), green: OnceCell::new(), callers: OnceCell::new() }
+        Self {
+            cluster,
+            red,
+            ill: ill.collect(),
+            green: OnceCell::new(),
+            callers: OnceCell::new(),
+            status_writers: OnceCell::new(),
+        }
     }
 
     /// The pods that are not red and have a log, with what it says.
@@ -115,6 +124,13 @@ impl<'a> Look<'a> {
             callers
         });
         callers.get(service).map_or(&[], Vec::as_slice)
+    }
+
+    /// The workloads that may write the status of custom resources of a group.
+    pub(crate) fn status_writers(&self, group: &str) -> &[Object] {
+        let writers =
+            self.status_writers.get_or_init(|| crate::causes::operator::status_writers(self.cluster));
+        writers.get(group).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn is_red(&self, object: &Object) -> bool {

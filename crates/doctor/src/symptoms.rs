@@ -392,6 +392,14 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     failed_phase(object).map(|phase| format!("phase {phase}"))
 }
 
+/// The word by which storage systems and databases say that they do not serve: as a colour, or a grade.
+pub(crate) fn ill_health(object: &Value) -> Option<&str> {
+    let status = object.get("status")?.as_object()?;
+    let nested = status.values().filter_map(|part| part.str_at(&["health"]));
+    let mut told = status.get("health").and_then(Value::as_str).into_iter().chain(nested);
+    told.find(|word| matches!(*word, "red" | "HEALTH_ERR"))
+}
+
 /// The word by which a status says that a resource has failed: each operator has a field of its own for it.
 pub(crate) fn failed_phase(object: &Value) -> Option<&str> {
     const WORDS: &[&str] = &["fail", "error", "invalid", "degraded", "unavailable", "faulted"];
@@ -404,7 +412,10 @@ pub(crate) fn failed_phase(object: &Value) -> Option<&str> {
     };
     let own = status.iter().filter(|(name, _)| names_state(name)).filter_map(|(_, value)| value.as_str());
     let nested = object.str_at(&["status", "applicationState", "state"]);
-    own.chain(nested).find(|word| {
+    own.chain(nested).chain(ill_health(object)).find(|word| {
+        if ill_health(object) == Some(word) {
+            return true;
+        }
         let low = word.to_ascii_lowercase();
         let words = if word.contains(' ') { SENTENCES } else { WORDS };
         words.iter().any(|part| low.contains(part))

@@ -6,11 +6,11 @@ use tiphys_value::{ObjectExt as _, Value, json};
 
 use super::{
     caller::{Caller, guess, wrong_value},
-    external::reads_unseen,
+    external::{outside_fault, reads_unseen},
 };
 use crate::{
     Object,
-    address_target::is_near,
+    address_target::{Target, is_near},
     cluster::{Cluster, items, pods, services},
     finding::Finding,
     policy::{End, Port, blocking, opening},
@@ -41,6 +41,9 @@ pub(super) fn service_fault<'a>(
     }
     let cluster = look.cluster;
     let pods = cluster.pods_of(service);
+    if let Some(finding) = led_by_hand(look, caller, call, service) {
+        return finding;
+    }
     if pods.is_empty() {
         return empty_service(cluster, service).unwrap_or_else(|| guess(caller, call, address).below(object));
     }
@@ -65,6 +68,47 @@ pub(super) fn service_fault<'a>(
         let plain = routes.into_iter().fold(guess(caller, call, address).below(object), Finding::below);
         nodes.fold(plain, |finding, node| finding.below(Object::new("Node", "", node)))
     })
+}
+
+/// What a Service without a selector leads to by endpoints that somebody wrote, if that does not answer.
+fn led_by_hand<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    call: &FailedCall,
+    service: &'a Value,
+) -> Option<Finding> {
+    let has_selector = services::selector(service).is_some_and(|labels| !labels.is_empty());
+    if has_selector || !matches!(call.failure, Failure::Timeout | Failure::Unreachable | Failure::Refused) {
+        return None;
+    }
+    let object = Object::from_live(service);
+    let slices = look.cluster.endpoint_slices(service.namespace(), service.name()).iter();
+    let ips = slices.flat_map(|slice| items(slice, &["endpoints"])).flat_map(|it| items(it, &["addresses"]));
+    let ip = ips.filter_map(Value::as_str).next();
+    let old = look.cluster.get("Endpoints", service.namespace(), service.name());
+    let old = old.into_iter().flat_map(|it| items(it, &["subsets"]));
+    let old = old.flat_map(|it| items(it, &["addresses"])).filter_map(|it| it.str_at(&["ip"])).next();
+    let ip = ip.or(old)?;
+    let ports = || items(service, &["spec", "ports"]);
+    let port = ports().find_map(|it| it.int_at(&["targetPort"]).or(it.int_at(&["port"])));
+    let port = port.and_then(|port| u16::try_from(port).ok());
+    let end = Address { scheme: String::new(), host: ip.to_owned(), port };
+    match look.cluster.target(&end, service.namespace()) {
+        Target::Pod(pod) => return Some(pod_fault(look, caller, call, &end, pod).below(object)),
+        Target::Outside | Target::Unknown => {}
+        _ => return None,
+    }
+    let outside = outside_fault(look, caller, call, &end).filter(|it| it.cause == Cause::NetPolicyEgress);
+    Some(outside.unwrap_or_else(|| {
+        Finding::new(
+            Cause::ExternalDown,
+            object.clone(),
+            0.6,
+            format!("{object} leads to {end} by endpoints that somebody wrote, and that does not answer"),
+        )
+        .evidence(object.to_string(), format!("it has no selector, and the endpoint {ip}"))
+        .remedy(format!("Correct the endpoints, or ask who runs {ip}; that cannot be seen from here."), &[])
+    }))
 }
 
 /// A Service that selects no pod: its workload is scaled to zero, or its selector is wrong.

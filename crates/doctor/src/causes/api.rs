@@ -203,6 +203,9 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
                 served
                     .extend(cared.filter(|it| crate::causes::operator::is_cared_for_by(look, it, &workload)));
             }
+            if forbidden.namespace.is_none() && !is_missed && served.is_empty() {
+                served = crate::causes::operator::neglected_by(look, &workload);
+            }
             let refused = refused_logins(look, pod, forbidden);
             let is_alone = !is_missed && served.is_empty() && refused.is_empty();
             if is_alone && !writes_in_vain(forbidden, &fact.line) && !cannot_lead(forbidden, &fact.line) {

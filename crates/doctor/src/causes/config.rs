@@ -403,7 +403,8 @@ pub(crate) fn credentials<'a>(
         );
     }
     let mut names = Vec::new();
-    dependencies::configuration(ill.spec(), ill.namespace(), &mut names);
+    let of_container = told_by(ill.spec(), source);
+    dependencies::configuration(of_container.as_ref().unwrap_or(ill.spec()), ill.namespace(), &mut names);
     let word = |name: &str| {
         ["pass", "cred", "auth", "db", "user", "postgres", "mysql", "redis", "mongo", "rabbit", "token"]
             .iter()
@@ -428,6 +429,20 @@ pub(crate) fn credentials<'a>(
         finding = dependencies::upstream(look.cluster, secret).into_iter().fold(finding, Finding::below);
     }
     caller.suffers(finding, "its credentials are refused")
+}
+
+/// Of a specification with several containers what the one uses whose log a source names: the credentials of
+/// others are none of its own.
+fn told_by(spec: &Value, source: &str) -> Option<Value> {
+    let all: Vec<&Value> = pods::containers(spec).collect();
+    let name = source.strip_prefix("log ")?.rsplit('/').next()?;
+    let container = all.iter().find(|it| all.len() > 1 && it.str_at(&["name"]) == Some(name))?;
+    let mounted: Vec<&str> =
+        items(container, &["volumeMounts"]).filter_map(|it| it.str_at(&["name"])).collect();
+    let volumes = items(spec, &["volumes"]);
+    let is_mounted = |it: &&Value| it.str_at(&["name"]).is_some_and(|name| mounted.contains(&name));
+    let volumes: Vec<&Value> = volumes.filter(is_mounted).collect();
+    Some(tiphys_value::json!({"containers": [container], "volumes": volumes}))
 }
 
 /// A variable that the kubelet sets for a Service of the namespace, and that the program takes for its own.

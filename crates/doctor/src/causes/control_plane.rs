@@ -17,6 +17,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     found.extend(controllers(look));
     found.extend(etcd(look));
     found.extend(clocks(look));
+    found.extend(expired_api_server(look));
     found.extend(expired_of_components(look));
     found
 }
@@ -94,6 +95,9 @@ pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Fi
         "Look at the scheduler's pod and log.",
         &["kubectl -n kube-system get pods -l component=kube-scheduler".to_owned()],
     );
+    if is_default {
+        finding = finding.below(etcd_pod(look)).below(api_server_pod(look));
+    }
     if let Some((lease, age, renewed)) = lease {
         finding = finding.evidence(lease.to_string(), format!("renewed {age} s ago")).since(Some(renewed));
     }
@@ -141,7 +145,10 @@ fn controllers(look: &Look<'_>) -> Option<Finding> {
     .remedy(
         "Look at the controller manager's pod and log.",
         &["kubectl -n kube-system get pods -l component=kube-controller-manager".to_owned()],
-    );
+    )
+    // It works as long as it may write, and cannot where the store takes nothing.
+    .below(etcd_pod(look))
+    .below(api_server_pod(look));
     if let Some((lease, age, renewed)) = lease {
         finding = finding.evidence(lease.to_string(), format!("renewed {age} s ago")).since(Some(renewed));
     }
@@ -224,16 +231,22 @@ fn etcd(look: &Look<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-pub(crate) fn etcd_fault(look: &Look<'_>, source: &str, line: &str) -> Finding {
-    let log = look
-        .cluster
-        .case
-        .logs
-        .iter()
-        .find(|log| log.namespace == "kube-system" && log.pod.starts_with("etcd"));
+/// The pod of etcd, or the name of the one whose log was saved.
+fn etcd_pod(look: &Look<'_>) -> Object {
+    let mut logs = look.cluster.case.logs.iter();
+    let log = logs.find(|log| log.namespace == "kube-system" && log.pod.starts_with("etcd"));
     let name = log.map_or("etcd", |log| &log.pod);
-    let object =
-        component(look, "etcd").map_or_else(|| Object::new("Pod", "kube-system", name), Object::from_live);
+    component(look, "etcd").map_or_else(|| Object::new("Pod", "kube-system", name), Object::from_live)
+}
+
+/// The pod of the API server, or its usual name.
+fn api_server_pod(look: &Look<'_>) -> Object {
+    component(look, "kube-apiserver")
+        .map_or_else(|| Object::new("Pod", "kube-system", "kube-apiserver"), Object::from_live)
+}
+
+pub(crate) fn etcd_fault(look: &Look<'_>, source: &str, line: &str) -> Finding {
+    let object = etcd_pod(look);
     let is_full = line.to_ascii_lowercase().contains("space");
     let (what, text) = if is_full {
         ("full", "Compact and defragment etcd, and disarm its alarm.")
@@ -402,6 +415,36 @@ pub(crate) fn tells_of_clock(line: &str) -> bool {
     ];
     let low = line.to_ascii_lowercase();
     WORDS.iter().any(|word| low.contains(word))
+}
+
+/// An API server whose certificate has expired, as components say that no longer renew their leases there.
+fn expired_api_server(look: &Look<'_>) -> Option<Finding> {
+    const COMPONENTS: &[&str] = &["kube-controller-manager", "kube-scheduler"];
+    const LAST: usize = 20;
+    let told = COMPONENTS.iter().filter_map(|name| {
+        lease_age(look, name).filter(|(_, age, _)| *age > DEAD)?;
+        let pod = component(look, name)?;
+        let logs = look.cluster.logs(pod.namespace(), pod.name());
+        let (source, line) = logs.iter().find_map(|log| {
+            let mut lines = log.last_lines().take(LAST);
+            let line = lines.find(|line| Failure::read(line) == Some(Failure::Expired))?;
+            Some((log.source(), line.to_owned()))
+        })?;
+        Some((pod, source, line))
+    });
+    let told: Vec<(&Value, String, String)> = told.collect();
+    let (first, _, line) = told.first()?;
+    let summary = "the certificate of the API server has expired: its own components do not trust it";
+    let finding = Finding::new(Cause::ControlCertificateExpired, api_server_pod(look), 0.9, summary).remedy(
+        "Renew the certificates of the control plane, and restart its pods.",
+        &["kubeadm certs check-expiration".to_owned(), "kubeadm certs renew all".to_owned()],
+    );
+    let clocks = ahead_of_time(look, &[*first], line);
+    let finding = clocks.into_iter().fold(finding, Finding::below);
+    Some(told.iter().fold(finding, |finding, (pod, source, line)| {
+        let object = Object::from_live(pod);
+        finding.evidence(source.clone(), line.clone()).suffers(object, "does not reach the API server")
+    }))
 }
 
 /// Expired certificates, told by the logs of who was shown them.

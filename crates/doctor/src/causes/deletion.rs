@@ -6,7 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     causes::admission::{self, Refused},
-    cluster::{condition_text, conditions, items, pods, time},
+    cluster::{complaint::complaint, condition_text, conditions, items, pods, time},
     finding::Finding,
     search_context::Look,
     symptoms::{SLOW_DELETION, mounts},
@@ -60,6 +60,14 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
             format!("{object}, condition {}", said.str_at(&["type"]).unwrap_or_default()),
             crate::cluster::condition_text(said),
         );
+    }
+    // Whoever takes the finalizer off is at work, and says what hinders it.
+    let told = complaint(live).map(condition_text).unwrap_or_default();
+    if crate::causes::operator::is_denied(&told) {
+        finding.cause = Cause::OperatorCloudCredentials;
+        finding.summary = format!("the cloud refuses what has to be cleaned up before {object} goes: {told}");
+        finding.remedy.text = "Give the operator's identity the rights that the condition names.".to_owned();
+        return finding;
     }
     if finalizers.iter().all(|it| OF_GARBAGE.contains(it)) {
         for child in look.cluster.owned(&object) {

@@ -25,6 +25,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let workload = workloads.first().map(|live| Object::from_live(live));
     let dns_pods = look.cluster.pods_of(service);
     found.extend(configuration(look, service.namespace(), &dns_pods, Some(&object), workload.as_ref()));
+    found.extend(silent_zone(look, service.namespace(), &dns_pods));
     let is_saved = look.cluster.has_kind("Pod") || look.cluster.has_kind("EndpointSlice");
     if look.cluster.is_served(service) || !is_saved {
         return found;
@@ -210,6 +211,73 @@ fn configuration(
     None
 }
 
+/// A zone of its own whose name server does not answer: names of that zone cannot be looked up, others can.
+fn silent_zone(look: &Look<'_>, namespace: &str, pods: &[&Value]) -> Option<Finding> {
+    let mut configs = look.cluster.all("ConfigMap").iter();
+    let config = configs.find(|it| it.namespace() == namespace && it.at(&["data", "Corefile"]).is_some())?;
+    let object = Object::from_live(config);
+    let logs = pods.iter().flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
+    let logs: Vec<&crate::Log> = logs.collect();
+    forwarded_zones(config.str_at(&["data", "Corefile"])?).into_iter().find_map(|(zone, servers)| {
+        let is_silent = |line: &&str| {
+            line.contains("plugin/errors")
+                && line.contains(&format!("{zone}."))
+                && servers.iter().any(|server| line.contains(&format!("->{server}:")))
+        };
+        let (source, line) =
+            logs.iter().find_map(|log| Some((log.source(), log.last_lines().find(is_silent)?)))?;
+        let asks = |fact: &LogFact| match &fact.fact {
+            Fact::Call(call) if is_failed_lookup(fact) => call.targets.iter().any(|it| {
+                it.host.strip_suffix(zone.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }),
+            _ => false,
+        };
+        let lost: Vec<&Ill<'_>> = look.ill.iter().filter(|ill| ill.facts.iter().any(asks)).collect();
+        let servers = servers.join(", ");
+        let what = format!("the cluster's DNS forwards {zone} to {servers}, which does not answer");
+        let finding = Finding::new(Cause::DnsConfig, object.clone(), 0.85, what)
+            .field("data.Corefile")
+            .evidence(source, line)
+            .evidence(object.to_string(), format!("{zone} is forwarded to {servers}"))
+            .remedy(
+                "Forward the zone to a name server that answers, or bring that one back.",
+                &[format!("kubectl -n {} get configmap {} -o yaml", object.namespace, object.name)],
+            );
+        (!lost.is_empty()).then(|| {
+            lost.iter().fold(finding, |finding, ill| {
+                let pods = ill.pods.iter().map(|pod| Object::from_live(pod));
+                let all = pods.chain([ill.workload.clone()]);
+                all.fold(finding, |finding, it| finding.suffers(it, "cannot look names of the zone up"))
+            })
+        })
+    })
+}
+
+/// The zones that a Corefile forwards to servers of their own, apart from the root.
+fn forwarded_zones(corefile: &str) -> Vec<(String, Vec<String>)> {
+    let (mut zones, mut found): (Vec<&str>, Vec<_>) = (Vec::new(), Vec::new());
+    for line in corefile.lines().map(str::trim) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["forward" | "proxy", _, ..] => {
+                let is_address = |word: &&&str| word.starts_with(|first: char| first.is_ascii_digit());
+                let server = |word: &&str| word.split(':').next().unwrap_or(word).to_owned();
+                let servers: Vec<String> = words[2..].iter().filter(is_address).map(server).collect();
+                let own = zones.iter().filter(|_| !servers.is_empty());
+                found.extend(own.map(|zone| ((*zone).to_owned(), servers.clone())));
+            }
+            // A block of a server begins with its zones; those of plugins begin with their names.
+            [first, .., "{"] if first.contains('.') => {
+                let named = words[..words.len() - 1].iter().map(|word| word.trim_start_matches("dns://"));
+                let bare = named.map(|word| word.split(':').next().unwrap_or(word).trim_end_matches('.'));
+                zones = bare.filter(|zone| !zone.is_empty()).collect();
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// The name server of the nodes to which the DNS forwards, if it lets most questions of a log unanswered.
 fn silent_upstream(log: &crate::Log) -> Option<(&str, String)> {
     /// Fewer may be a moment in which it was busy.
@@ -285,6 +353,39 @@ fn node_cache_fault(look: &Look<'_>, caller: &Caller<'_>, cache: &Object) -> Fin
     here.map(Object::from_live).fold(finding, Finding::below)
 }
 
+/// A name of the cluster under a domain that its DNS does not serve.
+fn other_domain(look: &Look<'_>, call: &FailedCall) -> Option<Finding> {
+    let dns = service(look)?;
+    let mut configs = look.cluster.all("ConfigMap").iter();
+    let config =
+        configs.find(|it| it.namespace() == dns.namespace() && it.at(&["data", "Corefile"]).is_some())?;
+    let corefile = config.str_at(&["data", "Corefile"])?;
+    let plugin = corefile.lines().map(str::trim).find(|line| line.starts_with("kubernetes "))?;
+    let words = plugin.split_whitespace().skip(1).filter(|word| *word != "{");
+    let zones: Vec<&str> = words.map(|zone| zone.trim_end_matches('.')).collect();
+    let is_served = |domain: &str| {
+        zones.iter().any(|zone| {
+            zone.is_empty()
+                || domain.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    };
+    let domains = call.targets.iter().filter_map(|target| Some((target, target.host.split_once(".svc.")?.1)));
+    // What templates leave open is filled in when the DNS starts.
+    let is_plain = !zones.is_empty() && !plugin.contains(['$', '_']);
+    let (target, domain) = domains.filter(|_| is_plain).find(|(_, domain)| !is_served(domain))?;
+    let object = Object::from_live(config);
+    let what = format!("the cluster's DNS serves {}, and {target} is of {domain}", zones.join(", "));
+    Some(
+        Finding::new(Cause::DnsConfig, object.clone(), 0.85, what)
+            .field("data.Corefile")
+            .evidence(object.to_string(), plugin)
+            .remedy(
+                "Serve the domain that pods search, or use the cluster's domain in addresses.",
+                &[format!("kubectl -n {} get configmap {} -o yaml", object.namespace, object.name)],
+            ),
+    )
+}
+
 /// Why a caller cannot look a name up.
 pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall) -> Option<Finding> {
     let pod = caller.pods.first()?;
@@ -315,6 +416,11 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
                 .evidence(caller.workload.to_string(), text)
                 .remedy("Set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet on the node's network), or the right name server.", &[]),
         );
+    }
+    if call.failure == Failure::NoSuchHost
+        && let Some(finding) = other_domain(look, call)
+    {
+        return Some(finding);
     }
     if call.failure != Failure::LookupTimeout {
         return None;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_cause::{Cause, PullFault, image_parts, pull_fault};
+use tiphys_cause::{Address, Cause, PullFault, image_parts, pull_fault};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
     address_target::Target,
-    cluster::{items, pods},
+    cluster::{condition, condition_text, items, pods},
     finding::Finding,
     search_context::{Ill, Look},
 };
@@ -137,19 +137,24 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         finding = secrets(look, pod, finding, &registry);
     }
     if cause == Cause::ImageRegistryUnreachable {
-        finding = one_node(ill, finding);
+        finding = one_node(look, ill, finding);
         if crate::causes::operator::rests_on_unseen(look, &format!("https://{registry}/v2/")) {
             finding = finding.not_known();
         }
         // A registry may run in the cluster.
-        for address in tiphys_cause::addresses(image).into_iter().chain(tiphys_cause::addresses(&message)) {
+        let (host, port) = registry.split_once(':').unwrap_or((&registry, ""));
+        let own = Address { scheme: String::new(), host: host.to_owned(), port: port.parse().ok() };
+        let named = tiphys_cause::addresses(image).into_iter().chain(tiphys_cause::addresses(&message));
+        for address in named.chain([own]) {
             if let Target::Service(service) = look.cluster.target(&address, ill.namespace()) {
                 finding = finding.below(Object::from_live(service));
             }
             // Or behind a route of the cluster.
-            finding = crate::calls::routes_of(look.cluster, &address.host)
-                .into_iter()
-                .fold(finding, Finding::below);
+            let routes = crate::calls::routes_of(look.cluster, &address.host);
+            if !routes.is_empty() && !look.cluster.knows_services() {
+                finding = finding.not_known();
+            }
+            finding = routes.into_iter().fold(finding, Finding::below);
         }
     }
     let text = match cause {
@@ -227,11 +232,16 @@ fn hosts(secret: &Value) -> Vec<String> {
 }
 
 /// If only the pods of one node cannot reach any registry, the node is to blame.
-fn one_node(ill: &Ill<'_>, finding: Finding) -> Finding {
+fn one_node(look: &Look<'_>, ill: &Ill<'_>, finding: Finding) -> Finding {
+    // Kubelets pull without the network of pods: its plugin may wait for the very image.
+    let lacks_plugin = |node: &str| {
+        let ready = look.cluster.get("Node", "", node).and_then(|node| condition(node, "Ready"));
+        ready.is_some_and(|ready| super::node::is_of_network(&condition_text(ready)))
+    };
     let nodes: std::collections::BTreeSet<&str> =
         ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).collect();
     match nodes.len() {
-        1 => nodes.iter().fold(finding, |finding, node| {
+        1 => nodes.iter().filter(|node| !lacks_plugin(node)).fold(finding, |finding, node| {
             finding
                 .below(Object::new("Node", "", node))
                 .evidence(format!("Node {node}"), "all pods that cannot pull run here")

@@ -245,6 +245,16 @@ fn tls_fault(look: &Look<'_>, ingress: &Value, tls: &Value) -> Option<Finding> {
             crate::dependencies::upstream(look.cluster, &secret).into_iter().fold(finding, Finding::below),
         );
     }
+    if let Some((source, line)) = told_unusable(look, &secret) {
+        let summary = format!("the certificate in {secret} cannot be used: the controller shows its own");
+        let finding = Finding::new(Cause::EdgeTlsSecret, secret.clone(), 0.85, summary)
+            .evidence(source, line)
+            .suffers(object, "shows another certificate")
+            .remedy("Put a certificate and the key that belongs to it into the Secret.", &[]);
+        return Some(
+            crate::dependencies::upstream(look.cluster, &secret).into_iter().fold(finding, Finding::below),
+        );
+    }
     let now = look.cluster.now?;
     let first = Certificate::all_of_secret(live, "tls.crt").into_iter().next();
     let ended = first.filter(|certificate| certificate.not_after < now)?;
@@ -275,6 +285,39 @@ fn told_of_other_names(look: &Look<'_>, secret: &Object) -> Option<(String, Stri
     pods.find_map(|pod| {
         let logs = look.cluster.logs(pod.namespace(), pod.name());
         logs.iter().find_map(|log| Some((log.source(), log.last_lines().find(tells)?.to_owned())))
+    })
+}
+
+/// The line by which a controller of Ingresses says what is wrong with the certificate of a Secret that it
+/// names beside it.
+fn told_unusable(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
+    const WORDS: &[&str] = &[
+        "private key does not match",
+        "does not have a matching public key",
+        "failed to find any pem data",
+        "no valid pem formatted block",
+        "tls: failed to parse private key",
+        "tls: failed to find certificate",
+    ];
+    /// A controller says what is wrong and of which Secret in lines that follow each other.
+    const NEAR: usize = 3;
+    let name = format!("{}/{}", secret.namespace, secret.name);
+    let tells = |line: &&&str| {
+        let low = line.to_ascii_lowercase();
+        WORDS.iter().any(|word| low.contains(word))
+    };
+    let is_controller = |pod: &&&Value| CONTROLLERS.iter().any(|name| pod.name().contains(name));
+    let mut pods = look.cluster.all("Pod").iter().filter(is_controller);
+    pods.find_map(|pod| {
+        let logs = look.cluster.logs(pod.namespace(), pod.name());
+        logs.iter().find_map(|log| {
+            let lines: Vec<&str> = log.last_lines().collect();
+            let mut near = lines.windows(NEAR.min(lines.len().max(1)));
+            let about = near.find(|near| {
+                near.iter().any(|line| line.contains(&name)) && near.iter().any(|line| tells(&line))
+            })?;
+            Some((log.source(), (*about.iter().find(tells)?).to_owned()))
+        })
     })
 }
 
@@ -500,9 +543,10 @@ fn gateway_fault(look: &Look<'_>, gateway: &Value) -> Option<Finding> {
         let bad = items(listener, &["conditions"]).find(|it| {
             it.str_at(&["type"]) == Some("ResolvedRefs") && it.str_at(&["status"]) == Some("False")
         });
-        let Some(bad) =
-            bad.filter(|it| it.str_at(&["reason"]).is_some_and(|reason| reason.contains("Certificate")))
-        else {
+        let Some(bad) = bad.filter(|it| {
+            let reason = it.str_at(&["reason"]).unwrap_or_default();
+            reason.contains("Certificate") || reason == "RefNotPermitted"
+        }) else {
             continue;
         };
         let name = listener.str_at(&["name"]).unwrap_or_default();

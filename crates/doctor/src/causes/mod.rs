@@ -13,6 +13,7 @@ pub(crate) mod dns;
 pub(crate) mod gitops;
 pub(crate) mod image;
 pub(crate) mod ingress;
+pub(crate) mod ingress_routes;
 pub(crate) mod mesh;
 pub(crate) mod mesh_routes;
 pub(crate) mod node;
@@ -46,6 +47,7 @@ const SEARCHES: &[Search] = &[
     callers::find,
     mesh_routes::find,
     ingress::find,
+    ingress_routes::find,
     scale::find,
     budget::find,
     operator::find,

@@ -70,11 +70,16 @@ fn plugin_object(look: &Look<'_>) -> Option<Object> {
     plugin_set(look).map(Object::from_live).or_else(by_pods)
 }
 
+/// Seconds in which a machine that joins a cluster gets its network.
+const JOINING: i64 = 180;
+
 /// A network plugin that does not work on nodes.
 fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     let set = plugin_set(look);
     let mut nodes = Vec::new();
-    for node in look.cluster.all("Node") {
+    // The plugin of a machine that has just joined is about to start.
+    let joined = look.cluster.all("Node").iter().filter(|node| look.cluster.age(node) > JOINING);
+    for node in joined.copied() {
         let unavailable = unavailable(node).filter(|_| refused_route(look, node).is_none());
         let ready = condition(node, "Ready").filter(|it| {
             it.str_at(&["status"]) != Some("True") && super::node::is_of_network(&condition_text(it))
@@ -278,6 +283,21 @@ fn custom_plugin(look: &Look<'_>) -> Option<Object> {
 /// A pod that gets no sandbox, and the words that say why.
 type Refusal<'a> = (&'a Value, String);
 
+/// The workloads beside a network plugin that are ill and plan its addresses and routes for all nodes; in a
+/// namespace of others they bear its name.
+fn plugin_helpers(look: &Look<'_>, plugin: &Object) -> Vec<Object> {
+    const PLANNERS: &[&str] = &["control-plane", "master", "manager", "operator", "typha", "cns", "ipam"];
+    let is_shared = plugin.namespace == "kube-system";
+    let family = plugin.name.split('-').next().unwrap_or_default();
+    let is_planner = |name: &str| {
+        PLANNERS.iter().any(|word| name.contains(word))
+            && (!is_shared || name.split('-').next() == Some(family))
+    };
+    let beside = look.ill.iter().map(|ill| &ill.workload).filter(|it| it.namespace == plugin.namespace);
+    let planners = beside.filter(|it| **it != *plugin && is_planner(&it.name));
+    planners.filter(|_| plugin.kind == "DaemonSet").cloned().collect()
+}
+
 /// Pods that get no sandbox: the plugin, or its addresses.
 fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
     let mut groups: BTreeMap<(Cause, Option<Object>), Vec<Refusal<'_>>> = BTreeMap::new();
@@ -332,12 +352,18 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
                 finding = finding.below(Object::from_live(pod));
             }
         }
+        if matches!(cause, Cause::NetCniDown | Cause::NetIpExhausted) {
+            finding = plugin_helpers(look, &object).into_iter().fold(finding, Finding::below);
+        }
         for node in nodes {
             finding = finding.below(Object::new("Node", "", node));
         }
         // That a call took too long tells neither of the runtime nor of the plugin.
         let is_told = told.iter().any(|(_, message)| sandbox_fault(message).is_some() || message.contains("plugin"));
-        let finding = if is_told || cause != Cause::NetCniDown { finding } else { finding.not_known() };
+        // Which plugin it is, nobody can tell where its workloads were not saved.
+        let is_seen = look.cluster.has_kind("DaemonSet") || object.kind == "DaemonSet";
+        let is_sure = is_told && is_seen || cause != Cause::NetCniDown;
+        let finding = if is_sure { finding } else { finding.not_known() };
         let mut finding = finding;
         // A fault about the node itself must not lie below itself.
         finding.upstream.retain(|below| *below != finding.object);

@@ -1,11 +1,15 @@
 //! Claims and volumes: no class, no volume, a driver that does not work, volumes that hang on another node.
 
-use tiphys_cause::{Cause, absent, mount_fault};
+use tiphys_cause::{Address, Cause, absent, mount_fault};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Event, Object,
-    causes::admission::{Refused, fault},
+    address_target::Target,
+    causes::{
+        admission::{Refused, fault},
+        operator::is_custom,
+    },
     cluster::{Cluster, items, pods, quantity, selector},
     dependencies::{data_source, drivers},
     finding::Finding,
@@ -117,7 +121,9 @@ fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
             return Some(with_users(finding));
         }
     }
-    if let Some(finding) = by_volumes(look, claim, class) {
+    // Whose driver was asked for a volume waits for none that is made by hand.
+    let is_asked = failed.or(event("ExternalProvisioning")).is_some() && class.is_none();
+    if let Some(finding) = by_volumes(look, claim, class).filter(|_| !is_asked) {
         return Some(with_users(finding));
     }
     if name.is_none() && cluster.has_kind("StorageClass") && !has_default(cluster) {
@@ -136,6 +142,14 @@ fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
         return Some(with_users(finding));
     }
     if let Some(event) = event("FailedBinding") {
+        if let Some(volume) = taken_volume(&event.message) {
+            let what = format!("{volume} is bound to another claim, or was, and {object} asks for it");
+            let finding = Finding::new(Cause::VolumeTaken, volume, 0.88, what)
+                .field("spec.claimRef")
+                .evidence(format!("Event of {object}"), event.message.clone())
+                .remedy("Save what is on it, then take claimRef off.", &["kubectl get pv".to_owned()]);
+            return Some(with_users(finding));
+        }
         let finding =
             Finding::new(Cause::VolumeNoMatch, object.clone(), 0.88, format!("no volume fits {object}"))
                 .evidence(format!("Event of {object}"), event.message.clone())
@@ -146,6 +160,13 @@ fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
         return Some(with_users(finding));
     }
     provisioner(look, claim, class, failed, event("ExternalProvisioning")).map(with_users)
+}
+
+/// The volume of which the cluster says that another claim has it.
+fn taken_volume(message: &str) -> Option<Object> {
+    let (before, _) = message.split_once("already bound to a different claim")?;
+    let name = before.trim_end().trim_end_matches('"').rsplit('"').next()?;
+    Some(Object::new("PersistentVolume", "", name)).filter(|volume| !volume.name.is_empty())
 }
 
 fn has_default(cluster: &Cluster<'_>) -> bool {
@@ -336,6 +357,7 @@ fn provisioner(
     if let Some(source) = data_source(claim) {
         finding = finding.below(source);
     }
+    finding = storage_systems(look, driver, &workloads).into_iter().fold(finding, Finding::below);
     finding = helpers(look, &event.message).into_iter().fold(finding, Finding::below);
     finding.upstream.retain(|below| *below != finding.object);
     // Why a driver does not answer is told by its pods.
@@ -344,12 +366,42 @@ fn provisioner(
     Some(if knows_driver { finding } else { finding.not_known() })
 }
 
-/// The pods that a driver runs on a node to make a volume: they are named after it, as its words name it.
+/// The storage systems behind a driver that say of themselves that they are not well: resources of a group
+/// that the driver is named after, where the driver runs.
+fn storage_systems(look: &Look<'_>, driver: &str, workloads: &[Object]) -> Vec<Object> {
+    const SHORTEST: usize = 4;
+    let parts: Vec<&str> = driver.split(['.', '/', '-']).filter(|part| part.len() >= SHORTEST).collect();
+    let is_of_driver = |object: &&Object| {
+        let Some(live) = look.cluster.live(object).filter(|live| is_custom(live)) else { return false };
+        live.gvk().group.split('.').any(|part| parts.contains(&part))
+            && (object.namespace.is_empty() || workloads.iter().any(|it| it.namespace == object.namespace))
+    };
+    look.red.keys().filter(is_of_driver).cloned().collect()
+}
+
+/// Who serves the files of a pod's volumes: a server of files may run in the cluster.
+fn file_servers<'a>(look: &Look<'a>, pod: &Value, claim: Option<&Object>) -> Vec<Target<'a>> {
+    let claim = claim.and_then(|claim| look.cluster.live(claim));
+    let name = claim.and_then(|claim| claim.str_at(&["spec", "volumeName"])).unwrap_or_default();
+    let volume = look.cluster.get("PersistentVolume", "", name).and_then(|volume| volume.get("spec"));
+    let own = items(pod, &["spec", "volumes"]).filter(|_| claim.is_none());
+    let paths: [&[&str]; 3] =
+        [&["nfs", "server"], &["csi", "volumeAttributes", "server"], &["glusterfs", "endpoints"]];
+    let named = volume.into_iter().chain(own).flat_map(|it| paths.iter().filter_map(|path| it.str_at(path)));
+    let address = |host: &str| Address { scheme: String::new(), host: host.to_owned(), port: None };
+    named.map(|host| look.cluster.target(&address(host), pod.namespace())).collect()
+}
+
+/// The pods that a driver runs on a node for a volume: its words name them, or the volume after which they
+/// are named.
 fn helpers(look: &Look<'_>, message: &str) -> Vec<Object> {
     let words = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    let volumes: Vec<&str> = words.filter(|word| word.starts_with("pvc-")).collect();
+    let words: Vec<&str> = words.filter(|word| word.contains('-')).collect();
+    let is_meant = |pod: &Object| {
+        words.iter().any(|word| *word == pod.name || word.starts_with("pvc-") && pod.name.contains(word))
+    };
     let pods = look.ill.iter().flat_map(|ill| &ill.pods).map(|pod| Object::from_live(pod));
-    pods.filter(|pod| volumes.iter().any(|volume| pod.name.contains(volume))).collect()
+    pods.filter(is_meant).collect()
 }
 
 /// Whether a class was not saved, and its volumes were made on demand by a driver.
@@ -496,6 +548,15 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
                 finding = drivers_pods(look, pod, driver).into_iter().fold(finding, Finding::below);
             }
             finding = secret_providers(look, &event.message).into_iter().fold(finding, Finding::below);
+            finding = helpers(look, &event.message).into_iter().fold(finding, Finding::below);
+            for server in file_servers(look, pod, claim.as_ref()) {
+                finding = match server {
+                    Target::Service(service) => finding.below(Object::from_live(service)),
+                    // An address of the cluster of which nobody knows whose it is.
+                    Target::Unknown if !look.cluster.knows_services() => finding.not_known(),
+                    _ => finding,
+                };
+            }
             if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
                 finding = finding.below(Object::new("Node", "", node));
             }

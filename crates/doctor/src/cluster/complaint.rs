@@ -82,7 +82,10 @@ const ABILITIES: &[&str] = &["Upgradeable", "RetrievedUpdates", "Migratable", "R
 
 /// The condition by which a resource says that it is not well.
 pub(crate) fn complaint(live: &Value) -> Option<&Value> {
-    let summary = conditions(live).find(|it| is_complaint(it));
+    // Of several the first that tells why counts.
+    let says = |it: &&Value| it.str_at(&["message"]).is_some_and(|message| !message.is_empty());
+    let complaints = || conditions(live).filter(|it| is_complaint(it));
+    let summary = complaints().find(says).or_else(|| complaints().next());
     let told = |it: &&Value| match summary {
         // `Ready` may only say which other condition is false.
         Some(summary) => points_at(summary, it),

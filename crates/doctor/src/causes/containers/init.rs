@@ -131,6 +131,19 @@ pub(super) fn awaited_jobs(look: &Look<'_>, ill: &Ill<'_>, text: &str) -> Vec<Ob
     jobs.filter(|job| **job != ill.workload).cloned().collect()
 }
 
+/// The red Jobs of a namespace that should have prepared what a program misses: it names them, or both are
+/// about migrations.
+pub(super) fn jobs_of_migration(look: &Look<'_>, ill: &Ill<'_>, text: &str) -> Vec<Object> {
+    let low = text.to_ascii_lowercase();
+    let names = |name: &str| {
+        low.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))).any(|word| word == name)
+    };
+    let is_meant =
+        |job: &&Object| names(&job.name) || low.contains("migration") && job.name.contains("migrat");
+    let jobs = look.red.keys().filter(|it| it.kind == "Job" && it.namespace == ill.namespace());
+    jobs.filter(|job| **job != ill.workload).filter(is_meant).cloned().collect()
+}
+
 /// The objects of the namespace that a command or its output names: `job/migrate`, `deploy web`.
 fn named_objects(look: &Look<'_>, ill: &Ill<'_>, text: &str) -> Vec<Object> {
     const KINDS: &[&str] =

@@ -8,7 +8,7 @@ use crate::{
     address_target::Target,
     calls::{self, Caller},
     causes::admission,
-    cluster::{items, pods},
+    cluster::{conditions, items, pods},
     finding::Finding,
     log_evidence::Fact,
     pod_addresses::wires,
@@ -95,6 +95,22 @@ fn tells_of_setting(line: &str) -> bool {
     WORDS.iter().any(|word| low.contains(word))
 }
 
+/// The nodes under a program that cannot write, of which a problem detector says that nobody can.
+fn read_only_nodes(look: &Look<'_>, ill: &Ill<'_>, low: &str) -> Vec<Object> {
+    if !low.contains("read-only file system") && !low.contains("erofs") {
+        return Vec::new();
+    }
+    let nodes = ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
+    let is_read_only = |node: &&str| {
+        let live = look.cluster.get("Node", "", node);
+        live.into_iter().flat_map(conditions).any(|it| {
+            it.str_at(&["status"]) == Some("True")
+                && it.str_at(&["type"]).is_some_and(|name| name.to_ascii_lowercase().contains("readonly"))
+        })
+    };
+    nodes.filter(is_read_only).map(|node| Object::new("Node", "", node)).collect()
+}
+
 /// What a program says of itself.
 fn complaint_fault<'a>(
     look: &Look<'a>,
@@ -138,11 +154,14 @@ fn complaint_fault<'a>(
         {
             return None;
         }
-        Cause::RunPermission => new(
-            format!("{} may not touch a file or a port{subject}", ill.workload),
-            "Set fsGroup or runAsUser to what owns the files, or use a port above 1023.",
-        )
-        .field("spec.template.spec.securityContext"),
+        Cause::RunPermission => read_only_nodes(look, ill, &low).into_iter().fold(
+            new(
+                format!("{} may not touch a file or a port{subject}", ill.workload),
+                "Set fsGroup or runAsUser to what owns the files, or use a port above 1023.",
+            )
+            .field("spec.template.spec.securityContext"),
+            Finding::below,
+        ),
         Cause::RunDiskFull => full_disk(
             look,
             ill,

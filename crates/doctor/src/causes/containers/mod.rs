@@ -5,7 +5,7 @@ mod init;
 mod log;
 mod probe;
 
-use init::{awaited_jobs, init_wait};
+use init::{awaited_jobs, init_wait, jobs_of_migration};
 use log::from_facts;
 use probe::{dependencies, probe, probes};
 use tiphys_cause::{Cause, start_fault};
@@ -622,14 +622,11 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         finding = finding.below(Object::new("Node", "", node));
     }
     let is_init = items(pod, &["status", "initContainerStatuses"]).any(|it| std::ptr::eq(it, status));
-    if is_init {
-        let text: String = logs
-            .iter()
-            .filter(|log| log.container == name)
-            .flat_map(|log| log.text.lines().rev().take(20))
-            .collect();
-        finding = awaited_jobs(look, ill, &text).into_iter().fold(finding, Finding::below);
-    }
+    let lines = logs.iter().filter(|log| log.container == name);
+    let text: Vec<&str> = lines.flat_map(|log| log.text.lines().rev().take(20)).collect();
+    let text = text.join("\n");
+    let jobs = if is_init { awaited_jobs(look, ill, &text) } else { jobs_of_migration(look, ill, &text) };
+    finding = jobs.into_iter().fold(finding, Finding::below);
     let is_killed = matches!(code, 137 | 143);
     let caller = Caller::of_ill(look, ill);
     let blames = last.as_ref().is_some_and(|(_, line)| caller.names_what_it_calls(line));

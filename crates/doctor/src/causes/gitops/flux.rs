@@ -1,7 +1,7 @@
 //! Sources, Kustomizations and HelmReleases of Flux.
 
 use tiphys_cause::{
-    Cause, failed_hook, leftover_hook, refusal, source_unreachable, unwrapped, values_absent,
+    Cause, delivery_fault, failed_hook, leftover_hook, refusal, source_unreachable, unwrapped, values_absent,
 };
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -137,6 +137,9 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if let Some(finding) = failed_download(look, &object, message, &source) {
         return Some(finding.since(since));
     }
+    if let Some(finding) = no_room(look, &object, message, &source) {
+        return Some(finding.since(since));
+    }
     // That the source lacks the path is told with the reason of a source that cannot be had.
     let lacks_path = low.contains("path not found");
     if matches!(reason, "ArtifactFailed" | "SourceNotReady" | "NoSource") && !lacks_path
@@ -171,6 +174,7 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         .remedy("Correct the file that the message names.", &[]),
         "InstallFailed" | "UpgradeFailed" | "RollbackFailed" | "UninstallFailed" | "RetriesExceeded"
             if refusal(unwrapped(message)).cause.is_none()
+                && delivery_fault(message) != Some(Cause::GitopsRender)
                 && !low.contains("template")
                 && !low.contains("yaml") =>
         {
@@ -209,6 +213,22 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         !is_build || it.kind == "Secret" || it.kind.ends_with("Repository") || it.kind == "Bucket"
     };
     Some(below.into_iter().filter(is_needed).fold(finding.since(since), Finding::below))
+}
+
+/// The controller that has no room for what it fetched.
+fn no_room(look: &Look<'_>, object: &Object, message: &str, source: &str) -> Option<Finding> {
+    const KEEPER: &str = "source-controller";
+    let complaints = tiphys_cause::complaints(message);
+    let is_source = SOURCES.contains(&object.kind.as_str()) || object.kind == "HelmChart";
+    complaints.iter().find(|it| it.cause == Cause::RunDiskFull).filter(|_| is_source)?;
+    let mut all = look.cluster.all("Deployment").iter();
+    let keeper = all.find(|it| it.name() == KEEPER).map(|it| Object::from_live(it));
+    let at = keeper.unwrap_or_else(|| object.clone());
+    let finding =
+        Finding::new(Cause::RunDiskFull, at.clone(), 0.88, format!("{at} has no room for what it fetches"))
+            .evidence(source, message)
+            .remedy("Give its storage more room, or keep fewer artifacts.", &[]);
+    Some(finding.suffers(object.clone(), "cannot be kept"))
 }
 
 /// The ill workloads that are named after a release, where charts set no label that tells.

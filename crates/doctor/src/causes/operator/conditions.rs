@@ -5,8 +5,8 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
     certificates::{challenge, child},
-    lookup::{is_waiting, operators},
-    operator_log::{is_heard, told_by_operator},
+    lookup::{has_no_status, is_waiting, operators},
+    operator_log::{is_heard, speaks_of, told_by_operator},
 };
 use crate::{
     Object,
@@ -21,7 +21,7 @@ use crate::{
     finding::Finding,
     log_evidence::Fact,
     search_context::Look,
-    symptoms::failed_phase,
+    symptoms::{failed_phase, ill_health},
 };
 
 /// From here on a call is explained by objects, and not by words alone.
@@ -123,8 +123,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "Give the operator's identity the rights that the condition names.",
         )
     } else if let Some(complaint) = own_complaint(&words) {
-        let what = "does not work, as the log says";
-        finding_from_condition(live, complaint.cause, 0.75, what, "Correct what the line of the log names.")
+        let (what, remedy) = match &line {
+            Some(_) => ("does not work, as the log says", "Correct what the line of the log names."),
+            None => ("does not work", "Correct what it says of itself."),
+        };
+        finding_from_condition(live, complaint.cause, 0.75, what, remedy)
     } else if let Some(finding) = outward_call(look, live, &operators, &words) {
         finding
     } else if let Some(named) = named_but_absent(&words).filter(|it| !is_there(look, live, it)) {
@@ -146,9 +149,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "Correct the specification.",
         )
     } else {
+        // A grade that is bad tells of the state of what was made, and of no refusal.
+        let is_state = ill_health(live).is_some();
         finding_from_condition(
             live,
-            Cause::OperatorRejected,
+            if is_state { Cause::AppBackendState } else { Cause::OperatorRejected },
             if (tells_of_failure(live) || failed_phase(live).is_some())
                 && !is_of_waiting(&words)
                 && (!is_general(&words, live.kind()) || is_heard(look, &operators) && call.is_none())
@@ -378,15 +383,30 @@ fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(
     let namesakes = look.cluster.pods_in(live.namespace()).iter().filter(is_namesake).copied();
     let own: Vec<(&Value, bool)> = owned.iter().copied().chain(namesakes).map(|pod| (pod, false)).collect();
     let others = operators.iter().flat_map(of_pods).map(|pod| (pod, true));
-    own.into_iter().chain(others).find_map(|(pod, is_operator)| {
+    let complains = |line: &str| own_complaint(line).is_some() || is_denied(line);
+    // An operator whose name tells nothing is known by what it says.
+    let unknown = || {
+        let green = look.green().into_iter().flat_map(|(_, facts)| facts);
+        let mut facts = green.chain(look.ill.iter().flat_map(|ill| &ill.facts));
+        let fact = facts.find(|fact| {
+            operators.is_empty()
+                && matches!(fact.fact, Fact::Complaint(_))
+                && names(&fact.line, live.name())
+                && names(&fact.line, live.namespace())
+                && speaks_of(&fact.line, live.kind())
+                && complains(&fact.line)
+        })?;
+        Some((fact.source.clone(), fact.line.clone()))
+    };
+    let known = own.into_iter().chain(others).find_map(|(pod, is_operator)| {
         look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
-            let line = log.last_lines().find(|line| {
-                (!is_operator || names(line, live.name()))
-                    && (own_complaint(line).is_some() || is_denied(line))
-            })?;
+            let line = log
+                .last_lines()
+                .find(|line| (!is_operator || names(line, live.name())) && complains(line))?;
             Some((log.source(), line.to_owned()))
         })
-    })
+    });
+    known.or_else(unknown)
 }
 
 /// The last line in which the operator of a resource says that a call for it failed.
@@ -415,7 +435,7 @@ fn own_complaint(line: &str) -> Option<tiphys_cause::Complaint> {
 }
 
 /// Whether the cloud refuses the operator.
-pub(super) fn is_denied(words: &str) -> bool {
+pub(crate) fn is_denied(words: &str) -> bool {
     const WORDS: &[&str] = &[
         "accessdenied",
         "unauthorizedoperation",
@@ -543,6 +563,7 @@ fn own_words(live: &Value) -> String {
     let condition = condition.filter(|words| phase.is_none() || says_why(words));
     condition
         .or(phase)
+        .or_else(|| health_details(live))
         .or_else(|| told(&["status", "message"]))
         .or_else(|| told(&["status", "error", "message"]))
         .or_else(|| told(&["status", "reason"]))
@@ -551,6 +572,15 @@ fn own_words(live: &Value) -> String {
         .or_else(|| items(live, &["status", "validationErrors"]).next()?.as_str().map(str::to_owned))
         .or_else(|| error_of_pods(live).map(str::to_owned))
         .unwrap_or_default()
+}
+
+/// The grave checks that a storage system lists under its health.
+fn health_details(live: &Value) -> Option<String> {
+    let parts = live.get("status")?.as_object()?.values();
+    let checks = parts.filter_map(|part| part.get("details")?.as_object()).flat_map(|checks| checks.values());
+    let grave = checks.filter(|check| check.str_at(&["severity"]).is_some_and(|it| it.ends_with("_ERR")));
+    let told: Vec<&str> = grave.filter_map(|check| check.str_at(&["message"])).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// What a version of an operator requires and does not find, as the lifecycle manager lists it.
@@ -625,7 +655,8 @@ fn named_but_absent(words: &str) -> Option<Named> {
         named.name.starts_with(|first: char| first.is_ascii_alphanumeric())
             && !named.name.contains(char::is_whitespace)
     };
-    read_absent(words).filter(is_name)
+    // Words that others quote have their own quotes marked.
+    read_absent(&words.replace("\\\"", "\"")).filter(is_name)
 }
 
 fn read_absent(words: &str) -> Option<Named> {
@@ -732,12 +763,22 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
         .iter()
         .filter(|it| look.is_red(it) || look.ill.iter().any(|ill| ill.workload == **it))
         .collect();
-    let never = live.get("status").is_none();
+    let never = has_no_status(live);
     // Whoever rests needs no status: while nothing is red beside it, nobody misses it.
     let is_missed = look
         .red
         .keys()
         .any(|red| red.namespace == object.namespace && *red != object || object.namespace.is_empty());
+    let told = || telling_line(look, live, operators);
+    if let Some((source, line)) = never.then(told).flatten().filter(|_| ill.is_empty()) {
+        let own = own_complaint(&line).map(|it| it.cause).unwrap_or(Cause::OperatorCloudCredentials);
+        let cause = if is_denied(&line) { Cause::OperatorCloudCredentials } else { own };
+        let what = format!("{object} has no status: its operator fails, as its log says");
+        let finding = Finding::new(cause, object.clone(), 0.75, what)
+            .evidence(source, line)
+            .remedy("Correct what the line of the log names.", &[]);
+        return Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below));
+    }
     if ill.is_empty() && !is_missed && !is_called(look, &object) {
         return None;
     }

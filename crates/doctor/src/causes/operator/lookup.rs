@@ -1,8 +1,14 @@
 //! Which operator cares for a custom resource.
 
+use std::collections::BTreeMap;
+
 use tiphys_value::{ObjectExt as _, Value};
 
-use crate::{Object, cluster::pods, search_context::Look};
+use crate::{
+    Object,
+    cluster::{Cluster, items, pods},
+    search_context::Look,
+};
 
 /// Groups whose objects are not judged here: those of Kubernetes itself, of delivery, and of routes.
 const OTHER_GROUPS: &[&str] = &["k8s.io", "argoproj.io", "fluxcd.io", "gateway.networking.k8s.io"];
@@ -11,7 +17,7 @@ const OTHER_GROUPS: &[&str] = &["k8s.io", "argoproj.io", "fluxcd.io", "gateway.n
 const ARGO_KINDS: &[&str] = &["Workflow", "CronWorkflow", "EventSource", "Sensor", "EventBus"];
 
 /// Whether an object is judged by what its operator says of it.
-pub(super) fn is_custom(live: &Value) -> bool {
+pub(crate) fn is_custom(live: &Value) -> bool {
     let group = live.gvk().group;
     group.contains('.')
         && (!OTHER_GROUPS.iter().any(|other| group.ends_with(other))
@@ -115,9 +121,65 @@ pub(crate) fn by_words(look: &Look<'_>, words: &[String]) -> Vec<Object> {
     found.into_iter().filter(|live| Some(rank(live)) == best).map(Object::from_live).collect()
 }
 
-/// The operator that cares for a custom resource.
+/// The operator that cares for a custom resource: by its name, or else by what its account may write.
 pub(super) fn operators(look: &Look<'_>, live: &Value) -> Vec<Object> {
-    by_words(look, &words(&live.gvk().group))
+    let group = live.gvk().group;
+    let named = by_words(look, &words(&group));
+    if named.is_empty() { look.status_writers(&group).to_vec() } else { named }
+}
+
+/// The workloads that may write the status of custom resources, by the group of these. Nobody else than the
+/// operator of a kind does so; roles for every group tell nothing.
+pub(crate) fn status_writers(cluster: &Cluster<'_>) -> BTreeMap<String, Vec<Object>> {
+    let mut accounts: BTreeMap<(&str, &str), Vec<Object>> = BTreeMap::new();
+    for live in ["Deployment", "StatefulSet", "DaemonSet"].iter().flat_map(|kind| cluster.all(kind).iter()) {
+        let account = pods::spec(live).and_then(|spec| spec.str_at(&["serviceAccountName"]));
+        let account = account.filter(|account| *account != "default");
+        if let Some(account) = account {
+            accounts.entry((live.namespace(), account)).or_default().push(Object::from_live(live));
+        }
+    }
+    let mut writers: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+    let bindings = cluster.all("ClusterRoleBinding").iter().chain(cluster.all("RoleBinding"));
+    for binding in bindings {
+        let reference = |key| binding.str_at(&["roleRef", key]).unwrap_or_default();
+        let namespace = if reference("kind") == "Role" { binding.namespace() } else { "" };
+        let Some(role) = cluster.get(reference("kind"), namespace, reference("name")) else { continue };
+        let bound: Vec<&Object> = items(binding, &["subjects"])
+            .filter(|subject| subject.str_at(&["kind"]) == Some("ServiceAccount"))
+            .filter_map(|subject| {
+                let namespace = subject.str_at(&["namespace"]).unwrap_or(binding.namespace());
+                accounts.get(&(namespace, subject.str_at(&["name"])?))
+            })
+            .flatten()
+            .collect();
+        for rule in items(role, &["rules"]).filter(|_| !bound.is_empty()).filter(|rule| writes_status(rule)) {
+            let groups = items(rule, &["apiGroups"]).filter_map(Value::as_str);
+            for group in groups.filter(|group| group.contains('.')) {
+                let known = writers.entry(group.to_owned()).or_default();
+                for workload in &bound {
+                    if !known.contains(workload) {
+                        known.push((*workload).clone());
+                    }
+                }
+            }
+        }
+    }
+    writers
+}
+
+/// Whether a rule lets somebody write the status of what it names.
+fn writes_status(rule: &Value) -> bool {
+    let lists =
+        |key: &str, is_meant: fn(&str) -> bool| items(rule, &[key]).filter_map(Value::as_str).any(is_meant);
+    lists("resources", |it| it == "*" || it.ends_with("/status") || it.ends_with("/finalizers"))
+        && lists("verbs", |it| matches!(it, "*" | "update" | "patch"))
+}
+
+/// The resources in the care of a workload that it never looked at, or not since they were changed.
+pub(crate) fn neglected_by(look: &Look<'_>, workload: &Object) -> Vec<Object> {
+    let custom = look.cluster.case.objects.iter().filter(|live| is_custom(live) && is_waiting(look, live));
+    custom.filter(|live| operators(look, live).contains(workload)).map(Object::from_live).collect()
 }
 
 /// Whether a workload cares for an object.
@@ -137,11 +199,16 @@ pub(super) fn scaled_to_zero(look: &Look<'_>, live: &Value) -> Option<Object> {
 pub(super) fn is_waiting(look: &Look<'_>, live: &Value) -> bool {
     let observed = live.int_at(&["status", "observedGeneration"]);
     let behind = observed.is_some_and(|observed| observed < live.generation());
-    let untouched = live.get("status").is_none()
+    let untouched = has_no_status(live)
         && look.cluster.age(live) > 300
         && live.get("spec").is_some()
         && has_status(live.kind());
     look.is_red(&Object::from_live(live)) || behind || untouched
+}
+
+/// Whether nobody has written a status; some definitions begin with an empty one.
+pub(super) fn has_no_status(live: &Value) -> bool {
+    live.get("status").is_none_or(|status| status.as_object().is_some_and(|it| it.is_empty()))
 }
 
 /// Kinds that never get a status.
@@ -177,5 +244,6 @@ fn has_status(kind: &str) -> bool {
             | "BGPConfiguration"
             | "L2Advertisement"
             | "SecretProviderClass"
+            | "MachineConfig"
     )
 }

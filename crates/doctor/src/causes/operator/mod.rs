@@ -11,14 +11,17 @@ use std::collections::BTreeMap;
 
 use conditions::fault;
 use duplicate_operators::two_owners;
-use lookup::{is_custom, scaled_to_zero};
+use lookup::scaled_to_zero;
 use tiphys_value::ObjectExt as _;
 
 use crate::{Object, causes::resting::operator_down, finding::Finding, search_context::Look};
 
-pub(crate) use conditions::rests_on_unseen;
+pub(crate) use conditions::{is_denied, rests_on_unseen};
 pub(crate) use lookup::by_words;
 pub(crate) use lookup::is_cared_for_by;
+pub(crate) use lookup::is_custom;
+pub(crate) use lookup::neglected_by;
+pub(crate) use lookup::status_writers;
 pub(crate) use lookup::words;
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {

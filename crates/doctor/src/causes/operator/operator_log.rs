@@ -37,7 +37,7 @@ pub(super) fn told_by_operator(look: &Look<'_>, live: &Value, operators: &[Objec
 }
 
 /// Whether a line speaks of a kind, as controllers name themselves after it.
-fn speaks_of(line: &str, kind: &str) -> bool {
+pub(super) fn speaks_of(line: &str, kind: &str) -> bool {
     line.to_ascii_lowercase().contains(&kind.to_ascii_lowercase())
 }
 
