@@ -8,9 +8,9 @@
 //! The rule speaks where at least three others of the same shape are listed (of a kustomization five of the
 //! same kind: Applications, Namespaces), it is the only one that is not, and its name does not occur in the
 //! list's file at all: what was put into a comment was left out on purpose. Of a kustomization that an
-//! Application or Flux builds it is told, too, where it names all files of its folder but one with a whole object, of
-//! which nothing else speaks; and of a generator that names numbered files, such as migrations, where the
-//! folder has files with higher numbers.
+//! Application or Flux builds it is told, too, where it names all files of its folder but one with a whole
+//! object, of which nothing else speaks; and of a generator that names numbered files, such as migrations,
+//! where the folder has files with higher numbers.
 //!
 //! ## Bad
 //! ```yaml

@@ -61,8 +61,8 @@ pub(super) fn sure(clusters: Vec<Vec<Arc<Tree>>>) -> Vec<Vec<Arc<Tree>>> {
     clusters.into_iter().filter(|trees| is_only || is_led(trees)).collect()
 }
 
-/// The clusters, with the roots that do not build at all: each in the cluster of its name, in the only one, or
-/// in one of its own.
+/// The clusters, with the roots that do not build at all: each in the cluster of its name, in the only one,
+/// or in one of its own.
 pub(super) fn with_failed(mut clusters: Vec<Vec<Arc<Tree>>>, failed: Vec<Tree>) -> Vec<Vec<Arc<Tree>>> {
     for tree in failed.into_iter().map(Arc::new) {
         let is_only = clusters.len() == 1;
