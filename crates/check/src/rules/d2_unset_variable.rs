@@ -37,7 +37,7 @@ use std::{
 
 use regex::Regex;
 use tiphys_diag::Severity;
-use tiphys_graph::{Object, Survey, UnsetVariable, is_of_flux};
+use tiphys_graph::{Object, Survey, UnsetVariable, is_of_flux, survey::flux_variables};
 use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
 
 use crate::{
@@ -177,18 +177,14 @@ fn asked_elsewhere(flux: &Survey) -> BTreeMap<String, BTreeSet<&str>> {
         }
         for object in flux.objects_of(app.id) {
             each_text(object.value(), &mut Vec::new(), &|_| true, &mut |_, text| {
-                for name in ASKED.captures_iter(text).filter_map(|it| it.get(1)) {
-                    found.entry(name.as_str().to_owned()).or_default().insert(file);
+                for name in flux_variables(text) {
+                    found.entry(name.to_owned()).or_default().insert(file);
                 }
             });
         }
     }
     found
 }
-
-/// A variable that is asked for.
-static ASKED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}").expect("the pattern is well formed"));
 
 /// Whether Kustomizations say themselves where their variables come from, and leave that to none above them.
 fn are_given_by_each(survey: &Survey) -> bool {

@@ -606,12 +606,7 @@ impl<'a> MadeNames<'a> {
         // Those of Flux are there as HelmReleases.
         for app in survey.apps.iter().filter(|app| !app.is_rendered() && !survey.is_of_flux) {
             let namespace = app.application.spec.destination.namespace.as_str();
-            all.makers.entry(namespace).or_default().push(Maker {
-                name: app.name(),
-                kinds: None,
-                names: Vec::new(),
-                object: None,
-            });
+            all.makers.entry(namespace).or_default().push(Maker::of_anything(app.name()));
         }
         all
     }
@@ -667,7 +662,12 @@ struct Maker<'a> {
     object: Option<&'a Object>,
 }
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
+    /// One of which nobody knows what it makes.
+    fn of_anything(name: &'a str) -> Self {
+        Self { name, kinds: None, names: Vec::new(), object: None }
+    }
+
     /// What it calls its objects of a kind, if that is known.
     fn names(&self, kind: &str) -> Option<&BTreeSet<String>> {
         self.names.iter().find(|(of, _)| *of == kind).map(|(_, names)| names)
@@ -690,12 +690,12 @@ fn maker<'a>(object: &'a Object, versions: &BTreeMap<(&str, &str), &'a str>) -> 
         let is_operated = object.key.group.contains('.')
             && !object.key.group.ends_with(".k8s.io")
             && !PRECISE.contains(&object.key.group.as_str());
-        return is_operated.then_some(Maker { name, kinds: None, names: Vec::new(), object: None });
+        return is_operated.then_some(Maker::of_anything(name));
     }
     let spec = &object.value()["spec"];
     let chart = spec.str_at(&["chart", "spec", "chart"]).or(spec.str_at(&["chartRef", "name"]));
     if !chart.is_some_and(|chart| chart.ends_with("app-template")) {
-        return Some(Maker { name, kinds: None, names: Vec::new(), object: None });
+        return Some(Maker::of_anything(name));
     }
     // This chart makes what its values have.
     let of = |key: &str| spec.at(&["values", key]).and_then(Value::as_object);

@@ -30,22 +30,18 @@ pub(crate) fn service_names(release: &str, values: &Value, version: &str) -> Opt
         return None;
     }
     let services = enabled(values, "service");
-    let renames = ["forceRename", "nameOverride", "prefix", "suffix"];
-    if services.iter().any(|(_, service)| renames.iter().any(|key| service.get(*key).is_some())) {
+    if services.iter().any(|(_, service)| is_renamed(service)) {
         return None;
     }
     let mut names: BTreeSet<String> = BTreeSet::new();
     // Since version 4 each of several has its own ending, but for one that is called as the release is.
-    let is_called_so =
-        |(name, _): &(&str, &Value)| release == *name || release.ends_with(&format!("-{name}"));
+    let is_called_so = |(name, _): &(&str, &Value)| ends_so(release, name);
     if services.len() == 1 || services.iter().any(is_called_so) || major < 4 && !services.is_empty() {
         names.insert(release.to_owned());
     }
     // The only one is called as the release; of several, old versions call the first so, too.
     if services.len() > 1 {
-        // One that ends so already is not given the ending again.
-        let long =
-            services.iter().filter(|(name, _)| release != *name && !release.ends_with(&format!("-{name}")));
+        let long = services.iter().filter(|(name, _)| !ends_so(release, name));
         names.extend(long.map(|(name, _)| format!("{release}-{name}").to_lowercase()));
     }
     Some(names)
@@ -60,22 +56,16 @@ pub(crate) fn part_names(
     key: &str,
     is_made: &dyn Fn(&Value) -> bool,
 ) -> Option<BTreeSet<String>> {
-    const RENAMES: [&str; 4] = ["forceRename", "nameOverride", "prefix", "suffix"];
     let is_open = ["fullnameOverride", "nameOverride", "alwaysAppendIdentifierToResourceName"]
         .iter()
         .any(|key| values.get(*key).is_some() || values.at(&["global", key]).is_some());
-    let parts: Vec<&str> = {
-        let parts = enabled(values, key).into_iter().filter(|(_, part)| is_made(part));
-        let parts: Vec<(&str, &Value)> = parts.collect();
-        if parts.iter().any(|(_, part)| RENAMES.iter().any(|key| part.get(*key).is_some())) {
-            return None;
-        }
-        parts.into_iter().map(|(name, _)| name).collect()
-    };
-    if major(version)? < 4 || is_open || release.contains('$') {
+    let parts: Vec<(&str, &Value)> =
+        enabled(values, key).into_iter().filter(|(_, part)| is_made(part)).collect();
+    let is_renamed = parts.iter().any(|(_, part)| is_renamed(part));
+    if major(version)? < 4 || is_open || is_renamed || release.contains('$') {
         return None;
     }
-    let of_several = |part: &&str| match release == *part || release.ends_with(&format!("-{part}")) {
+    let of_several = |(part, _): &(&str, &Value)| match ends_so(release, part) {
         true => release.to_owned(),
         false => format!("{release}-{part}"),
     };
@@ -83,6 +73,16 @@ pub(crate) fn part_names(
         [_] => [release.to_owned()].into(),
         parts => parts.iter().map(of_several).collect(),
     })
+}
+
+/// Whether a part says how it is called.
+fn is_renamed(part: &Value) -> bool {
+    ["forceRename", "nameOverride", "prefix", "suffix"].iter().any(|key| part.get(*key).is_some())
+}
+
+/// Whether a release ends as a part is called: it is not given the ending again.
+fn ends_so(release: &str, part: &str) -> bool {
+    release == part || release.ends_with(&format!("-{part}"))
 }
 
 /// Whether a volume among the values makes a claim.

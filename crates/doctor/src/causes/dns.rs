@@ -159,14 +159,8 @@ fn configuration(
     service: Option<&Object>,
     workload: Option<&Object>,
 ) -> Option<Finding> {
-    let config = look
-        .cluster
-        .all("ConfigMap")
-        .iter()
-        .find(|it| it.namespace() == namespace && it.at(&["data", "Corefile"]).is_some());
-    let corefile = config.and_then(|it| it.str_at(&["data", "Corefile"])).unwrap_or_default();
-    let object =
-        config.map_or_else(|| Object::new("ConfigMap", namespace, "coredns"), |it| Object::from_live(it));
+    let (object, corefile) =
+        corefile(look, namespace).unwrap_or_else(|| (Object::new("ConfigMap", namespace, "coredns"), ""));
     for pod in pods {
         for log in look.cluster.logs(pod.namespace(), pod.name()) {
             let line = log.last_lines().find_map(|line| Some((line, what_is_wrong(line, corefile)?, 0.93)));
@@ -211,14 +205,24 @@ fn configuration(
     None
 }
 
+/// The configuration of CoreDNS, and its text.
+fn corefile<'a>(look: &Look<'a>, namespace: &str) -> Option<(Object, &'a str)> {
+    let configs = look.cluster.all("ConfigMap").iter().filter(|it| it.namespace() == namespace);
+    let mut texts = configs.filter_map(|it| Some((Object::from_live(it), it.str_at(&["data", "Corefile"])?)));
+    texts.next()
+}
+
+/// Whether a name is a zone, or lies in it.
+fn lies_in(name: &str, zone: &str) -> bool {
+    name.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
 /// A zone of its own whose name server does not answer: names of that zone cannot be looked up, others can.
 fn silent_zone(look: &Look<'_>, namespace: &str, pods: &[&Value]) -> Option<Finding> {
-    let mut configs = look.cluster.all("ConfigMap").iter();
-    let config = configs.find(|it| it.namespace() == namespace && it.at(&["data", "Corefile"]).is_some())?;
-    let object = Object::from_live(config);
+    let (object, text) = corefile(look, namespace)?;
     let logs = pods.iter().flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
     let logs: Vec<&crate::Log> = logs.collect();
-    forwarded_zones(config.str_at(&["data", "Corefile"])?).into_iter().find_map(|(zone, servers)| {
+    forwarded_zones(text).into_iter().find_map(|(zone, servers)| {
         let is_silent = |line: &&str| {
             line.contains("plugin/errors")
                 && line.contains(&format!("{zone}."))
@@ -227,9 +231,9 @@ fn silent_zone(look: &Look<'_>, namespace: &str, pods: &[&Value]) -> Option<Find
         let (source, line) =
             logs.iter().find_map(|log| Some((log.source(), log.last_lines().find(is_silent)?)))?;
         let asks = |fact: &LogFact| match &fact.fact {
-            Fact::Call(call) if is_failed_lookup(fact) => call.targets.iter().any(|it| {
-                it.host.strip_suffix(zone.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-            }),
+            Fact::Call(call) if is_failed_lookup(fact) => {
+                call.targets.iter().any(|it| lies_in(&it.host, &zone))
+            }
             _ => false,
         };
         let lost: Vec<&Ill<'_>> = look.ill.iter().filter(|ill| ill.facts.iter().any(asks)).collect();
@@ -355,25 +359,15 @@ fn node_cache_fault(look: &Look<'_>, caller: &Caller<'_>, cache: &Object) -> Fin
 
 /// A name of the cluster under a domain that its DNS does not serve.
 fn other_domain(look: &Look<'_>, call: &FailedCall) -> Option<Finding> {
-    let dns = service(look)?;
-    let mut configs = look.cluster.all("ConfigMap").iter();
-    let config =
-        configs.find(|it| it.namespace() == dns.namespace() && it.at(&["data", "Corefile"]).is_some())?;
-    let corefile = config.str_at(&["data", "Corefile"])?;
-    let plugin = corefile.lines().map(str::trim).find(|line| line.starts_with("kubernetes "))?;
+    let (object, text) = corefile(look, service(look)?.namespace())?;
+    let plugin = text.lines().map(str::trim).find(|line| line.starts_with("kubernetes "))?;
     let words = plugin.split_whitespace().skip(1).filter(|word| *word != "{");
     let zones: Vec<&str> = words.map(|zone| zone.trim_end_matches('.')).collect();
-    let is_served = |domain: &str| {
-        zones.iter().any(|zone| {
-            zone.is_empty()
-                || domain.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        })
-    };
+    let is_served = |domain: &str| zones.iter().any(|zone| zone.is_empty() || lies_in(domain, zone));
     let domains = call.targets.iter().filter_map(|target| Some((target, target.host.split_once(".svc.")?.1)));
     // What templates leave open is filled in when the DNS starts.
     let is_plain = !zones.is_empty() && !plugin.contains(['$', '_']);
     let (target, domain) = domains.filter(|_| is_plain).find(|(_, domain)| !is_served(domain))?;
-    let object = Object::from_live(config);
     let what = format!("the cluster's DNS serves {}, and {target} is of {domain}", zones.join(", "));
     Some(
         Finding::new(Cause::DnsConfig, object.clone(), 0.85, what)

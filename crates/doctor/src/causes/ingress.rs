@@ -277,15 +277,18 @@ fn tls_fault(look: &Look<'_>, ingress: &Value, tls: &Value) -> Option<Finding> {
 /// The line by which a controller of Ingresses says that the certificate of a Secret is for other names.
 fn told_of_other_names(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
     let name = format!("{}/{}", secret.namespace, secret.name);
-    let is_controller = |pod: &&&Value| CONTROLLERS.iter().any(|name| pod.name().contains(name));
     let tells = |line: &&str| {
         line.contains(&name) && line.contains("does not contain a Common Name or Subject Alternative Name")
     };
-    let mut pods = look.cluster.all("Pod").iter().filter(is_controller);
-    pods.find_map(|pod| {
-        let logs = look.cluster.logs(pod.namespace(), pod.name());
-        logs.iter().find_map(|log| Some((log.source(), log.last_lines().find(tells)?.to_owned())))
-    })
+    let mut logs = controller_logs(look);
+    logs.find_map(|log| Some((log.source(), log.last_lines().find(tells)?.to_owned())))
+}
+
+/// What the controllers of Ingresses log.
+fn controller_logs<'a>(look: &Look<'a>) -> impl Iterator<Item = &'a crate::Log> {
+    let is_controller = |pod: &&&Value| CONTROLLERS.iter().any(|name| pod.name().contains(name));
+    let pods = look.cluster.all("Pod").iter().filter(is_controller);
+    pods.flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()))
 }
 
 /// The line by which a controller of Ingresses says what is wrong with the certificate of a Secret that it
@@ -306,18 +309,13 @@ fn told_unusable(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
         let low = line.to_ascii_lowercase();
         WORDS.iter().any(|word| low.contains(word))
     };
-    let is_controller = |pod: &&&Value| CONTROLLERS.iter().any(|name| pod.name().contains(name));
-    let mut pods = look.cluster.all("Pod").iter().filter(is_controller);
-    pods.find_map(|pod| {
-        let logs = look.cluster.logs(pod.namespace(), pod.name());
-        logs.iter().find_map(|log| {
-            let lines: Vec<&str> = log.last_lines().collect();
-            let mut near = lines.windows(NEAR.min(lines.len().max(1)));
-            let about = near.find(|near| {
-                near.iter().any(|line| line.contains(&name)) && near.iter().any(|line| tells(&line))
-            })?;
-            Some((log.source(), (*about.iter().find(tells)?).to_owned()))
-        })
+    controller_logs(look).find_map(|log| {
+        let lines: Vec<&str> = log.last_lines().collect();
+        let mut near = lines.windows(NEAR.min(lines.len().max(1)));
+        let about = near.find(|near| {
+            near.iter().any(|line| line.contains(&name)) && near.iter().any(|line| tells(&line))
+        })?;
+        Some((log.source(), (*about.iter().find(tells)?).to_owned()))
     })
 }
 

@@ -45,10 +45,9 @@ impl Found<'_> {
         let mut seen: HashSet<String> = HashSet::new();
         let mut open = declared;
         while !open.is_empty() && done.len() < MAX_APPLICATIONS {
-            for object in &open {
-                self.evaluate(&object.value);
-            }
-            let all = open.iter().flat_map(|object| applications(&self.sets, &object.value));
+            let texts: Vec<Option<String>> = open.iter().map(|it| self.evaluate(&it.value)).collect();
+            let declared = open.iter().zip(&texts);
+            let all = declared.flat_map(|(it, text)| applications(&self.sets, &it.value, text.as_ref()));
             let applications: Vec<&Value> = all.filter(|it| seen.insert(it.to_string())).collect();
             self.memo.render(&applications, self.input);
             let rendered = applications.into_iter().filter_map(|application| {
@@ -62,27 +61,29 @@ impl Found<'_> {
         done
     }
 
-    /// Asks an ApplicationSet once what it yields.
-    fn evaluate(&mut self, declared: &Value) {
+    /// Asks an ApplicationSet once what it yields. Returns its text, by which that is found; `None` for an
+    /// Application.
+    fn evaluate(&mut self, declared: &Value) -> Option<String> {
         if declared.kind() == "Application" {
-            return;
+            return None;
         }
-        let (input, clusters) = (self.input, &self.clusters);
-        self.sets
-            .entry(declared.to_string())
-            .or_insert_with(|| application_sets::evaluate(declared, input, clusters));
+        let (input, clusters, text) = (self.input, &self.clusters, declared.to_string());
+        if !self.sets.contains_key(&text) {
+            self.sets.insert(text.clone(), application_sets::evaluate(declared, input, clusters));
+        }
+        Some(text)
     }
 }
 
-/// An Application itself, or those that an ApplicationSet yields which was evaluated.
+/// An Application itself, or those that an ApplicationSet of this text yields.
 fn applications<'a>(
     sets: &'a HashMap<String, Yielded>,
     declared: &'a Value,
+    text_of_set: Option<&String>,
 ) -> impl Iterator<Item = &'a Value> {
-    let is_application = declared.kind() == "Application";
-    let yielded = (!is_application).then(|| sets.get(&declared.to_string())).flatten();
+    let yielded = text_of_set.and_then(|text| sets.get(text));
     let of_set = yielded.into_iter().flat_map(|yielded| yielded.apps.iter().map(|app| &app.application));
-    is_application.then_some(declared).into_iter().chain(of_set)
+    text_of_set.is_none().then_some(declared).into_iter().chain(of_set)
 }
 
 /// The declarations among what an Application renders to.

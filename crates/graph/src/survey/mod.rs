@@ -45,6 +45,7 @@ pub use digest::unmarked;
 pub use discover::was_to_declare;
 pub use environment::{environment_of, parting as environment_parting};
 pub use files::Files;
+pub use flux::plain_names as flux_variables;
 pub use incremental::Kept;
 pub use index::ObjectScope;
 pub use input::Input;

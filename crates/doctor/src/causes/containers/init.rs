@@ -6,6 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     calls::{self, Caller},
+    causes::operator::names,
     cluster::{items, time},
     finding::Finding,
     search_context::{Ill, Look},
@@ -135,11 +136,8 @@ pub(super) fn awaited_jobs(look: &Look<'_>, ill: &Ill<'_>, text: &str) -> Vec<Ob
 /// about migrations.
 pub(super) fn jobs_of_migration(look: &Look<'_>, ill: &Ill<'_>, text: &str) -> Vec<Object> {
     let low = text.to_ascii_lowercase();
-    let names = |name: &str| {
-        low.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))).any(|word| word == name)
-    };
     let is_meant =
-        |job: &&Object| names(&job.name) || low.contains("migration") && job.name.contains("migrat");
+        |job: &&Object| names(&low, &job.name) || low.contains("migration") && job.name.contains("migrat");
     let jobs = look.red.keys().filter(|it| it.kind == "Job" && it.namespace == ill.namespace());
     jobs.filter(|job| **job != ill.workload).filter(is_meant).cloned().collect()
 }

@@ -423,7 +423,7 @@ fn call_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(Str
 }
 
 /// Whether a line holds a name, and not only as a part of another.
-pub(super) fn names(line: &str, name: &str) -> bool {
+pub(crate) fn names(line: &str, name: &str) -> bool {
     line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))).any(|word| word == name)
 }
 

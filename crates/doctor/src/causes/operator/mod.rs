@@ -16,7 +16,7 @@ use tiphys_value::ObjectExt as _;
 
 use crate::{Object, causes::resting::operator_down, finding::Finding, search_context::Look};
 
-pub(crate) use conditions::{is_denied, rests_on_unseen};
+pub(crate) use conditions::{is_denied, names, rests_on_unseen};
 pub(crate) use lookup::by_words;
 pub(crate) use lookup::is_cared_for_by;
 pub(crate) use lookup::is_custom;

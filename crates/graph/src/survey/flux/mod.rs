@@ -30,6 +30,7 @@ use assembled::assembled;
 use clusters::{clusters, name_of, sure, with_failed, without_inner};
 use entries::{candidates, entries, roots};
 use lookup::lookup;
+pub use substitute::plain_names;
 use substitute::{Giver, Variables};
 use translate::{Translated, TranslationContext, is_unit, translate};
 use tree::{Part, Tree};
@@ -173,11 +174,11 @@ fn part(
         part.objects = partial_rendering::without_faults(&part.application, found.input);
     }
     let post_build = part.declared.value.at(&["spec", "postBuild"]);
-    if post_build.is_none() && part.declared.value.kind() == "Kustomization" {
+    if post_build.is_none() && is_kustomization {
         part.replaces_none = true;
         part.unset = literal(&part.objects);
     }
-    if let Some(post_build) = post_build.filter(|_| part.declared.value.kind() == "Kustomization") {
+    if let Some(post_build) = post_build.filter(|_| is_kustomization) {
         let namespace = part.declared.value.namespace();
         let givers: BTreeMap<(String, String), Option<Value>> = post_build["substituteFrom"]
             .as_array()
