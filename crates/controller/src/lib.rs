@@ -56,7 +56,7 @@ pub use clusters::{declared_cluster, secret_text};
 pub use controller::Controller;
 pub use destinations::open_destination;
 pub use queue::{AppKey, Refresh};
-pub use replicas::{JoinError, Lost, Replica, Share, replica_of};
+pub use replicas::{JoinError, Lost, Replica, Share, replica_name, replica_of};
 pub use sets::SetInputs;
 pub use settings::{Destinations, Opener, Renderers, Settings};
 pub use shadow::{Decision, Difference, Shadow};

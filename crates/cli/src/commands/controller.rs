@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use tiphys_argocd::Programs;
 use tiphys_cluster::{Cluster, Connection};
 use tiphys_controller::{
-    Controller, Decision, Destinations, JoinError, Renderers, Replica, Settings, Shadow, Share,
+    Controller, Decision, Destinations, JoinError, Renderers, Replica, Settings, Shadow, Share, replica_name,
 };
 use tiphys_health::HealthSettings;
 use tiphys_render::container_memory;
@@ -225,7 +225,7 @@ async fn begin(args: &Args) -> anyhow::Result<Begun> {
         false => None,
         true => {
             let wait = |holder: &str| tracing::info!(%holder, "waiting for the Lease");
-            let joined = Replica::join(&cluster, &args.namespace, &identity(), wait).await;
+            let joined = Replica::join(&cluster, &args.namespace, &replica_name(&identity()), wait).await;
             let is_forbidden = joined.as_ref().is_err_and(JoinError::is_forbidden);
             let replica = joined.with_context(|| match is_forbidden {
                 true => format!(

@@ -189,12 +189,16 @@ impl Twin {
     }
 
     /// The first condition of an Application, as soon as there is one.
-    fn error_of(&self, name: &str) -> String {
+    fn error_of(&self, name: &str, controller: &Process) -> String {
+        // Seconds of a processor may take minutes where others have it.
+        let until = std::time::Instant::now() + 4 * PATIENCE;
         loop {
             let app = self.get(APPLICATION, "argocd", name).unwrap();
             if let Some(message) = app["status"]["conditions"][0]["message"].as_str() {
                 return message.to_owned();
             }
+            let said = || controller.lines.try_iter().collect::<Vec<_>>().join("\n");
+            assert!(std::time::Instant::now() < until, "{app}\nhas no condition; it said:\n{}", said());
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -593,7 +597,7 @@ fn a_rendering_that_a_limit_ends_is_the_error_of_its_application_alone() {
     let ends =
         [("hungry", "needed more than 256 MiB of memory"), ("slow", "more than 5 s of processor time")];
     for (name, why) in ends {
-        let message = twin.error_of(name);
+        let message = twin.error_of(name, &controller);
         assert!(message.contains(why), "{name}: {message}");
     }
 }

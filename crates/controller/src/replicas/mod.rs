@@ -17,5 +17,5 @@ mod slots;
 pub(crate) use engine::{ask_owners, follow_share, is_theirs, turn_at, turn_of_set_at};
 pub use leases::replica_of;
 pub(crate) use ownership::{does_exclusive_work, is_ours, note_written, version_to_follow};
-pub use replica::{JoinError, Lost, Replica};
+pub use replica::{JoinError, Lost, Replica, replica_name};
 pub use share::Share;

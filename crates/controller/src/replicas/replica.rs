@@ -191,26 +191,27 @@ struct Division {
 
 impl Replica {
     /// Joins the replicas of a namespace, and takes what falls to it. Waits while an engine that shares
-    /// otherwise holds the Lease; `tell` is told who. `identity` is for people; it need not be unique.
+    /// otherwise holds the Lease; `tell` is told who. No replica may have or have had `name`: see
+    /// [`replica_name`].
     ///
     /// # Errors
     /// See [`JoinError`].
     pub async fn join(
         cluster: &Cluster,
         namespace: &str,
-        identity: &str,
+        name: &str,
         tell: impl FnMut(&str),
     ) -> Result<Self, JoinError> {
         let timing = Timing::default();
-        let name = unique_name(identity);
         wait_for_others(cluster, namespace, &timing, tell).await?;
-        let lease = Member::renewed(namespace, &name, None, &timing);
+        let lease = Member::renewed(namespace, name, None, &timing);
         let began = Instant::now();
         let lease = patiently(async || cluster.create(&lease, FIELD_MANAGER, false).await, &timing).await?;
         let fence = Fence::default();
         fence.open_until(began + timing.writes);
         let share = Arc::new(Share::new(fence.clone()));
-        let seat = Seat { cluster: cluster.clone(), namespace: namespace.to_owned(), name, timing };
+        let seat =
+            Seat { cluster: cluster.clone(), namespace: namespace.to_owned(), name: name.to_owned(), timing };
         let renewal = Renewal { seat: seat.clone(), fence, lease, warned: Warned::default() };
         let division = Division {
             seat: seat.clone(),
@@ -274,8 +275,8 @@ impl Replica {
     }
 }
 
-/// A name for a Lease that no other one has or had.
-fn unique_name(identity: &str) -> String {
+/// A name for a replica that no other one has or had. `identity` is for people; it need not be unique.
+pub fn replica_name(identity: &str) -> String {
     const MOST: usize = 200;
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let text: String =
@@ -617,8 +618,8 @@ mod tests {
 
     #[test]
     fn names_are_those_of_objects() {
-        assert!(unique_name("Pod_7.example").starts_with("tiphys-pod-7-example-"));
-        assert!(unique_name("").starts_with("tiphys-1"));
-        assert!(unique_name(&"x".repeat(900)).len() < 253);
+        assert!(replica_name("Pod_7.example").starts_with("tiphys-pod-7-example-"));
+        assert!(replica_name("").starts_with("tiphys-1"));
+        assert!(replica_name(&"x".repeat(900)).len() < 253);
     }
 }
