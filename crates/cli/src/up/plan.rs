@@ -6,7 +6,7 @@ use std::{
 };
 
 use tiphys_appset::ClusterInfo;
-use tiphys_graph::{DeclaredId, Options, Owner, Root, Survey, bootstrap::Bootstrap};
+use tiphys_graph::{DeclaredId, Notice, Options, Owner, Root, Survey, bootstrap::Bootstrap};
 use tiphys_model::Destination;
 use tiphys_value::{ObjectExt as _, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::is_below;
@@ -175,6 +175,9 @@ pub(crate) fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
     if request.environment.is_none() && survey.choices.len() > 1 {
         return Err(WrongUse(ask(&survey)).into());
     }
+    if let Some(why) = too_many(&survey) {
+        return Err(WrongUse(why).into());
+    }
     let by_hand = Start::from_survey(&survey, &clusters);
     let mut notices = repository::notices(&survey);
     notices.extend(by_hand.clashes.iter().cloned());
@@ -217,6 +220,20 @@ fn narrower(first: &str, second: &str) -> String {
     let parting = parting.filter(|folder| ![first, second].iter().all(|file| is_below(file, folder)));
     let flags: Vec<String> = parting.map(|folder| format!("--path {folder}")).collect();
     if flags.is_empty() { "--path".to_owned() } else { flags.join(" or ") }
+}
+
+/// Why a repository is not run that leads to more Applications than are looked at: in one process they would
+/// take all of a machine's memory.
+fn too_many(survey: &Survey) -> Option<String> {
+    let further = survey.notices.iter().find_map(|notice| match notice {
+        Notice::FurtherApplications(count) => Some(*count),
+        _ => None,
+    })?;
+    let most = survey.apps.len();
+    Some(format!(
+        "the repository leads to {} Applications, and {most} are run at most; narrow it with --path or --environment",
+        most + further
+    ))
 }
 
 /// Which environments there are to choose among, with their roots.

@@ -95,6 +95,26 @@ fn two_applications_of_one_name_are_named_with_their_places() {
 }
 
 #[test]
+fn more_applications_than_one_process_takes_are_not_run() {
+    let elements = |name: &str| {
+        let all: Vec<String> = (0..72).map(|number| format!("{{{name}: '{number}'}}")).collect();
+        format!("        - list: {{elements: [{}]}}\n", all.join(", "))
+    };
+    let set = format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: all, namespace: argocd}}\nspec:\n  \
+         generators:\n    - matrix:\n        generators:\n{}{}  \
+         template:\n    metadata: {{name: 'a-{{{{one}}}}-{{{{two}}}}'}}\n    spec:\n      project: default\n      \
+         source: {{repoURL: 'https://git.example.invalid/other', path: '{{{{one}}}}'}}\n      \
+         destination: {{name: in-cluster, namespace: shop}}\n",
+        elements("one"),
+        elements("two"),
+    );
+    let repo = Repo::with(&[("set.yaml", &set)]);
+    let texts = ["leads to 5184 Applications, and 5000 are run at most", "--path or --environment"];
+    repo.once(&["--offline"]).expect(2, &texts);
+}
+
+#[test]
 fn objects_of_another_engine_are_named() {
     let flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\n";
     Repo::with(&[("clusters/a.yaml", flux), ("clusters/b.yaml", flux)])

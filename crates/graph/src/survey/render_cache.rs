@@ -34,8 +34,10 @@ fn max_objects() -> usize {
     RenderLimits::current().objects.saturating_mul(2)
 }
 
-/// How many Applications are rendered at most before their objects are counted.
+/// How many Applications are rendered at most before their objects are counted,
 const BATCH: usize = 16;
+/// and how many while nothing is known of how large they are.
+const FIRST_BATCH: usize = 4;
 
 /// The renderings by what the Application says.
 pub(super) struct Memo<'a> {
@@ -66,7 +68,7 @@ impl<'a> Memo<'a> {
 
     /// Renders those Applications that are not known yet, as many as are looked at.
     pub(super) fn render(&mut self, applications: &[&Value], input: &Input<'_>) {
-        let mut open: Vec<(String, Application)> = Vec::new();
+        let mut open: Vec<(String, &Value)> = Vec::new();
         let mut seen = BTreeSet::new();
         for declared in applications {
             let key = key(declared);
@@ -77,9 +79,7 @@ impl<'a> Memo<'a> {
                 self.add(key, rendering);
                 continue;
             }
-            if let Ok(application) = Application::from_value(declared) {
-                open.push((key, application));
-            }
+            open.push((key, declared));
         }
         open.truncate(MAX_APPLICATIONS.saturating_sub(self.known.len()));
         let before = self.known.len();
@@ -90,21 +90,24 @@ impl<'a> Memo<'a> {
             rest = further;
             let is_full = self.objects > max_objects();
             // On every processor; the results are in the order of the Applications.
-            let renderings = parallel::each(batch, |(_, application)| {
-                let rendering = if is_full {
+            let renderings = parallel::each(batch, |(_, declared)| {
+                (input.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
+                // Read no earlier: as a type it takes some kilobytes.
+                let application = Application::from_value(declared).ok()?;
+                Some(if is_full {
                     let [.., flag] = RenderLimits::FLAGS;
                     let most = max_objects();
                     Rendering::unseen(format!(
                         "the Applications before it have over {most} objects; {flag} raises the limit"
                     ))
                 } else {
-                    render_application(application, input)
-                };
-                (input.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
-                rendering
+                    render_application(&application, input)
+                })
             });
             for ((key, _), rendering) in batch.iter().zip(renderings) {
-                self.add(key.clone(), Arc::new(rendering));
+                if let Some(rendering) = rendering {
+                    self.add(key.clone(), Arc::new(rendering));
+                }
             }
         }
     }
@@ -113,7 +116,10 @@ impl<'a> Memo<'a> {
     /// far go over the limit by one of them, and not by all of the batch.
     fn batch(&self) -> usize {
         let left = max_objects().saturating_sub(self.objects);
-        (left / self.largest.max(1)).clamp(1, BATCH)
+        match self.largest {
+            0 => FIRST_BATCH,
+            largest => (left / largest).clamp(1, BATCH),
+        }
     }
 
     fn add(&mut self, key: String, rendering: Arc<Rendering>) {
