@@ -1,7 +1,7 @@
 //! Values for charts that are out of reach, which these charts do not know.
 
 use tiphys_diag::{Diagnostic, Severity, Span};
-use tiphys_value::Value;
+use tiphys_value::{FieldPath, Value};
 
 use super::d2_unread_values::RULE;
 use crate::{
@@ -35,6 +35,7 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
                 .filter(|it| !is_read_elsewhere(context, used, it))
                 .filter_map(|it| match place_of(context, used, index, &it.path) {
                     Some(span) if is_anchor(context, &span) => None,
+                    Some(span) if is_given_to_others(context, used, it, &span) => None,
                     place => Some((it, place.unwrap_or_else(|| used.span.clone()))),
                 })
                 .collect();
@@ -42,7 +43,8 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
             let (refused, ignored): (Vec<_>, Vec<_>) = told.into_iter().partition(|(it, _)| it.is_refused);
             for several in [refused, ignored].into_iter().filter(|several| !several.is_empty()) {
                 let names: Vec<String> = several.iter().map(|(it, _)| it.to_string()).collect();
-                once.add(&format!("{} {}", names.join(" "), used.by), finding(used, known, &names, &several));
+                // A line that several releases have in common is told of once.
+                once.add(&names.join(" "), finding(used, known, &names, &several));
             }
         }
     }
@@ -118,6 +120,20 @@ fn with_known(diagnostic: Diagnostic, it: &Unread<'_>) -> Diagnostic {
 /// Whether another chart is given the same values: each reads what it knows.
 fn is_for_another(context: &Context<'_>, used: &ChartUse, values: &Value) -> bool {
     context.chart_uses().iter().any(|other| other.chart != used.chart && other.values.contains(values))
+}
+
+/// Whether one line gives a value to another chart, too, as a patch of all releases does: each reads what it
+/// knows.
+fn is_given_to_others(context: &Context<'_>, used: &ChartUse, it: &Unread<'_>, span: &Span) -> bool {
+    let is_same = |other: &Span| other.file == span.file && other.start.line == span.start.line;
+    let path = path_below(FieldPath::default(), &it.path);
+    let others = context.chart_uses().iter().filter(|other| other.chart != used.chart);
+    others.into_iter().any(|other| {
+        other.values_at.as_ref().is_some_and(|place| {
+            other.values.get(place.index).is_some_and(|values| path.get(values).is_some())
+                && place_of(context, other, place.index, &it.path).is_some_and(|place| is_same(&place))
+        })
+    })
 }
 
 /// Whether a template reads a value that stands in the other values, or in the chart that depends on this.
