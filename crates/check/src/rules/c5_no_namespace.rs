@@ -207,7 +207,7 @@ pub(super) fn is_product(context: &Context<'_>, namespace: &str) -> bool {
 }
 
 /// Whether a script, a playbook, Terraform or a text for people names the namespace.
-pub(super) fn is_named(context: &Context<'_>, namespace: &str) -> bool {
+fn is_named(context: &Context<'_>, namespace: &str) -> bool {
     const ENDINGS: [&str; 13] = [
         ".sh", ".bash", ".tf", ".py", ".md", ".adoc", ".ps1", ".j2", ".hcl", ".mk", "Makefile", "justfile",
         ".go",

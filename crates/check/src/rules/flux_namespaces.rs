@@ -1,7 +1,10 @@
 //! Namespaces that things of Flux go to and that nothing makes, for `C5-no-namespace`: Flux makes none, but
 //! where a HelmRelease asks for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object, Outcome, Owner, Survey, is_of_flux, survey::is_namespaced};
@@ -9,7 +12,7 @@ use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::{base_name, join, parent};
 
-use super::c5_no_namespace::{GIVEN, RULE, is_declared, is_made_by_command, is_named, is_product};
+use super::c5_no_namespace::{GIVEN, RULE, is_declared, is_made_by_command, is_product};
 use crate::{
     Context, Finding, Report,
     support::{field_paths::keys, flux::Flux, kustomization_entries, placeholders, pods::list},
@@ -38,6 +41,7 @@ enum Role {
 
 /// Tells the namespaces that nothing makes, where most of the others are made.
 pub(super) fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
     const FEWEST: usize = 3;
     let used = uses(context);
     let made = made(context);
@@ -53,7 +57,8 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
     for (namespace, it) in used {
         if made.contains(namespace)
             || is_declared(context, namespace)
-            || is_named(context, namespace)
+            || is_made_by_script(survey, namespace)
+            || is_made_by_hand(survey, namespace)
             || may_be_unbuilt(context, namespace)
             || is_parameter(context, namespace)
             || it.role != Role::Own && (is_open || may_be_made(context, namespace))
@@ -200,6 +205,48 @@ fn may_be_made(context: &Context<'_>, namespace: &str) -> bool {
         || context.chart_uses().iter().any(|used| used.values.iter().any(|values| holds(values, namespace)))
 }
 
+/// Whether a script, a playbook or Terraform names a namespace and makes namespaces, perhaps this one in a loop.
+fn is_made_by_script(survey: &Survey, namespace: &str) -> bool {
+    const ENDINGS: [&str; 14] = [
+        ".sh", ".bash", ".tf", ".py", ".ps1", ".j2", ".hcl", ".mk", ".go", ".ts", ".toml", "Makefile",
+        "justfile", ".just",
+    ];
+    const MAKE: [&str; 9] = [
+        "create ns",
+        "create namespace",
+        "create-namespace",
+        "create_namespace",
+        "createNamespace",
+        "kubernetes_namespace",
+        "kind: Namespace",
+        "V1Namespace",
+        "Namespace(",
+    ];
+    survey.files.ending(&ENDINGS).any(|path| {
+        survey.files.text(path).is_some_and(|text| {
+            text.contains(namespace)
+                && MAKE.iter().any(|make| text.contains(make))
+                && text.lines().any(|line| has_word(line, namespace))
+        })
+    })
+}
+
+/// Whether a text for people says that they make a namespace.
+fn is_made_by_hand(survey: &Survey, namespace: &str) -> bool {
+    let says_so = |line: &str| {
+        let lower = line.to_lowercase();
+        has_word(line, namespace) && ["creat", "namespace"].iter().all(|word| lower.contains(word))
+    };
+    survey.files.ending(&[".md", ".adoc", ".txt"]).any(|path| {
+        survey.files.text(path).is_some_and(|text| text.contains(namespace) && text.lines().any(says_so))
+    })
+}
+
+/// Whether a name stands alone in a line.
+fn has_word(line: &str, name: &str) -> bool {
+    line.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')).any(|word| word == name)
+}
+
 /// Whether a text stands alone somewhere in values, as a key or a value.
 fn holds(value: &Value, text: &str) -> bool {
     match value {
@@ -273,15 +320,18 @@ fn is_parameter(context: &Context<'_>, namespace: &str) -> bool {
     context.survey.objects.iter().any(values)
 }
 
-/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it, and
-/// some do not build.
+/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it that does
+/// not build.
 fn may_be_unbuilt(context: &Context<'_>, namespace: &str) -> bool {
     let survey = context.survey;
     let is_set = |line: &str| line.strip_prefix("namespace:").is_some_and(|name| name.trim() == namespace);
-    survey.units.iter().any(|unit| !matches!(unit.outcome, Outcome::Rendered))
-        && survey
-            .files
-            .paths()
-            .filter(|path| FILE_NAMES.contains(&base_name(path)))
-            .any(|path| survey.files.text(path).is_some_and(|text| text.lines().any(is_set)))
+    let is_seen = |path: &Arc<str>| {
+        let folder = parent(path).unwrap_or_default();
+        let is_unit =
+            survey.units.iter().any(|it| it.path == folder && matches!(it.outcome, Outcome::Rendered));
+        let mut apps = survey.flux.iter().flat_map(|flux| &flux.apps);
+        is_unit || apps.any(|app| app.is_rendered() && app.read.contains(path))
+    };
+    let mut files = survey.files.paths().filter(|path| FILE_NAMES.contains(&base_name(path)));
+    files.any(|path| survey.files.text(path).is_some_and(|text| text.lines().any(is_set)) && !is_seen(path))
 }
