@@ -13,7 +13,8 @@ use super::{
     sensitivity::{Deciding, deciding},
 };
 
-/// What is known of a chart.
+/// What is known of a chart, or of a run of its versions.
+#[derive(Clone)]
 pub(super) struct Facts {
     oldest: String,
     newest: String,
@@ -21,6 +22,7 @@ pub(super) struct Facts {
 }
 
 /// A Service that every version makes.
+#[derive(Clone)]
 struct Service {
     /// The ports that any version gives it, each with the value that sets it; none where one is headless.
     ports: BTreeSet<(String, i64, Option<String>)>,
@@ -35,40 +37,79 @@ impl Service {
         };
         Self { ports: ports.into_iter().map(with_path).collect(), switches: deciding.switches }
     }
+
+    /// Its ports without what sets them, which may move from one version to the next.
+    fn numbers(&self) -> BTreeSet<(&str, i64)> {
+        self.ports.iter().map(|(name, number, _)| (name.as_str(), *number)).collect()
+    }
 }
 
 impl Facts {
-    /// What versions have in common, the oldest first; nothing if none renders.
-    pub(super) fn from_versions(versions: &[ChartVersion]) -> Option<Self> {
-        let mut services: Option<BTreeMap<Naming, Service>> = None;
-        let mut seen = Vec::new();
-        for version in versions {
-            seen.push(version.version.as_str());
-            let Ok(made) = version.services(RELEASE, &Value::Object(Map::new())) else {
-                // A chart that wants values first says nothing about its Services.
-                services = Some(BTreeMap::new());
-                continue;
-            };
+    /// What one version makes. A chart that wants values first says nothing about its Services.
+    fn of_version(version: &ChartVersion) -> Self {
+        let mut services = BTreeMap::new();
+        if let Ok(made) = version.services(RELEASE, &Value::Object(Map::new())) {
             let mut decided = deciding(version, &made);
             let mut namings = Namings::new(version);
-            let mut found = BTreeMap::new();
             for (name, ports) in made {
                 let Some(naming) = namings.naming_of(&name) else { continue };
                 let deciding = decided.remove(&name).unwrap_or_default();
-                found.insert(naming, Service::new(ports, deciding));
+                services.insert(naming, Service::new(ports, deciding));
             }
-            services = Some(match services {
-                None => found,
-                Some(before) => common(before, found),
-            });
         }
-        let (oldest, newest) = ((*seen.first()?).to_owned(), (*seen.last()?).to_owned());
-        Some(Self { oldest, newest, services: services.unwrap_or_default() })
+        Self { oldest: version.version.clone(), newest: version.version.clone(), services }
+    }
+
+    /// What versions make, the oldest first: each run of them that makes the same, and behind these what all
+    /// have in common, which holds between the runs, too. Nothing if there is no version.
+    pub(super) fn from_versions(versions: &[ChartVersion]) -> Vec<Self> {
+        let mut runs: Vec<Self> = Vec::new();
+        for made in versions.iter().map(Self::of_version) {
+            match runs.last_mut() {
+                Some(run) if run.makes_as(&made) => run.extend(made),
+                _ => runs.push(made),
+            }
+        }
+        let whole = runs.iter().cloned().reduce(|mut all, run| {
+            all.extend(run);
+            all
+        });
+        // What the whole says need not be said of a part again.
+        runs.retain(|run| !run.services.is_empty() && whole.as_ref().is_none_or(|all| !run.is_as(all)));
+        runs.into_iter().chain(whole).collect()
+    }
+
+    /// Whether another version makes the same Services with the same ports.
+    fn makes_as(&self, other: &Self) -> bool {
+        self.services.len() == other.services.len()
+            && self.services.iter().all(|(naming, service)| {
+                other.services.get(naming).is_some_and(|it| it.numbers() == service.numbers())
+            })
+    }
+
+    /// Whether the lines of two would say the same but for their versions.
+    fn is_as(&self, other: &Self) -> bool {
+        self.service_lines() == other.service_lines()
+    }
+
+    /// Takes a later version along.
+    fn extend(&mut self, later: Self) {
+        self.newest = later.newest;
+        self.services = common(std::mem::take(&mut self.services), later.services);
+    }
+
+    /// The versions that it is known from.
+    pub(super) fn versions(&self) -> (&str, &str) {
+        (&self.oldest, &self.newest)
     }
 
     /// The lines of the table.
     pub(super) fn to_lines(&self, chart: &str, owner: &str) -> String {
-        let mut text = format!("{chart} {owner} {} {}\n", self.oldest, self.newest);
+        format!("{chart} {owner} {} {}\n{}", self.oldest, self.newest, self.service_lines())
+    }
+
+    fn service_lines(&self) -> String {
+        let mut text = String::new();
         for (naming, service) in &self.services {
             let _ = write!(text, " service {naming}");
             for (name, number, path) in &service.ports {

@@ -127,8 +127,13 @@ impl<'a> Namings<'a> {
         }
         settings.iter().all(|setting| {
             let expected = naming.name(setting);
+            // Of names that are too long nobody asks where they are cut: no rule is told from these.
+            let cut: String = expected.chars().take(LENGTHS[0]).collect();
+            let cut = cut.trim_end_matches('-');
             // Charts refuse names that are too long, and overrides that they do not know.
-            self.services(setting).as_ref().is_none_or(|made| made.contains_key(&expected))
+            self.services(setting)
+                .as_ref()
+                .is_none_or(|made| made.contains_key(&expected) || made.contains_key(cut))
         })
     }
 

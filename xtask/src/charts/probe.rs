@@ -54,12 +54,6 @@ impl ChartVersion {
         Ok(Self { name: text("name"), version: text("version"), chart, values, dependencies })
     }
 
-    /// What versions are sorted by.
-    pub(super) fn order(&self) -> Vec<u64> {
-        let parts = self.version.trim_start_matches('v').split(['.', '-', '+']);
-        parts.map(|part| part.parse().unwrap_or_default()).collect()
-    }
-
     /// The Services that it makes under a release name with some values.
     ///
     /// # Errors

@@ -4,7 +4,9 @@
 //! to be made. On a cluster that does not have it by chance, the sync fails.
 //!
 //! It is told only where other Applications of the repository do make theirs, and no script or text names the
-//! namespace; and of an object that says nearly, but not quite, the namespace that its Application deploys
+//! namespace. Of Flux it speaks of every namespace that something goes to: that of an object, the
+//! `targetNamespace` of a Kustomization, and that of a HelmRelease without `install.createNamespace`. It is told,
+//! too, of an object that says nearly, but not quite, the namespace that its Application deploys
 //! to, where nothing else says the same.
 //!
 //! People see: `namespaces "shop" not found`, `one or more objects failed to apply`.
@@ -23,14 +25,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::{Severity, similar_names};
-use tiphys_graph::{App, Object, Outcome, Owner, Survey, is_of_flux, survey::is_namespaced};
-use tiphys_kustomize::FILE_NAMES;
-use tiphys_value::{ObjectExt, Value};
-use tiphys_vfs::{base_name, join, parent};
+use tiphys_graph::{App, Object, Owner, Survey, survey::is_namespaced};
+use tiphys_value::ObjectExt;
 
+use super::flux_namespaces;
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, field_paths::keys, flux::Flux, kustomization_entries, placeholders},
+    support::{cluster::Cluster, field_paths::keys, placeholders},
 };
 
 /// See the module.
@@ -44,7 +45,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Namespaces that clusters have, or that an installer makes.
-const GIVEN: [&str; 8] = [
+pub(super) const GIVEN: [&str; 8] = [
     "default",
     "kube-system",
     "kube-public",
@@ -73,7 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
-    of_flux(context, report);
+    flux_namespaces::check(context, report);
     beside_destination(context, report);
 }
 
@@ -125,10 +126,6 @@ fn is_nearly(namespace: &str, destination: &str) -> bool {
 /// Whether another Application, release or object is in a namespace, or a line of any file makes it.
 fn is_said_by_others(context: &Context<'_>, app: &App, namespace: &str) -> bool {
     let survey = context.survey;
-    let makes = |line: &str| {
-        let mut words = line.split_whitespace().skip_while(|word| !matches!(*word, "namespace" | "ns"));
-        words.next().is_some() && words.next() == Some(namespace) && line.contains("create")
-    };
     let is_of_app = |object: &Object| matches!(object.owner, Owner::App(id) if id == app.id);
     survey.apps.iter().any(|it| it.application.spec.destination.namespace == namespace)
         || survey.objects.iter().any(|it| it.key.namespace == namespace && !is_of_app(it))
@@ -138,106 +135,21 @@ fn is_said_by_others(context: &Context<'_>, app: &App, namespace: &str) -> bool 
             .iter()
             .any(|it| it.release.as_ref().is_some_and(|release| release.namespace == namespace))
         || is_product(context, namespace)
-        || survey.files.any_text(|text| text.contains(namespace) && text.lines().any(makes))
+        || is_made_by_command(survey, namespace)
         || is_declared(context, namespace)
 }
 
-/// Objects of Flux in a namespace that no manifest makes, where most of the others are made: Flux makes none
-/// for its own.
-fn of_flux(context: &Context<'_>, report: &mut Report) {
-    const FEWEST: usize = 3;
-    const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"];
-    let objects = &context.survey.objects;
-    let (flux, built) = (Flux::from_survey(context.survey), built(context.survey));
-    let own = objects.iter().filter(|it| match it.owner {
-        Owner::Unit(unit) => {
-            !flux.moves(it) && is_built(context.survey, &built, &context.survey.units[unit.0].path)
-        }
-        _ => false,
-    });
-    let mut used: BTreeMap<&str, &Object> = BTreeMap::new();
-    for object in own.filter(|it| GROUPS.contains(&it.key.group.as_str())) {
-        let namespace = object.value().str_at(&["metadata", "namespace"]).unwrap_or_default();
-        if !namespace.is_empty() && !placeholders::is_in(namespace) && !GIVEN.contains(&namespace) {
-            used.entry(namespace).or_insert(object);
-        }
-    }
-    let made: BTreeSet<&str> = objects
-        .iter()
-        .filter(|it| it.key.kind == "Namespace" && it.key.group.is_empty())
-        .map(|it| it.key.name.as_str())
-        .collect();
-    // What is filled in later may be any of them.
-    if made.iter().any(|name| placeholders::is_in(name)) {
-        return;
-    }
-    let known = used.keys().filter(|namespace| made.contains(*namespace)).count();
-    if known < FEWEST || known * 4 < used.len() * 3 {
-        return;
-    }
-    for (namespace, object) in used {
-        if made.contains(namespace)
-            || is_declared(context, namespace)
-            || is_named(context, namespace)
-            || may_be_unbuilt(context, namespace)
-            || is_parameter(context, namespace)
-        {
-            continue;
-        }
-        let mut diagnostic = RULE
-            .diagnostic(format!("{} goes to namespace {namespace}, which nothing makes", object.title()))
-            .at(context.survey.span(object, &keys(&["metadata", "namespace"])), "this namespace")
-            .because("`namespaces \"…\" not found`: the Kustomization that holds it fails, and applies none of its objects")
-            .help(format!("add a Namespace {namespace}, as the other namespaces have one"));
-        diagnostic.severity = Severity::Warning;
-        report.add(RULE.finding(context, object, diagnostic).likely());
-    }
-}
-
-/// The folders that Flux builds.
-fn built(survey: &Survey) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for object in survey.objects.iter().filter(|it| is_of_flux(it.value())) {
-        let paths = [&["spec", "path"][..], &["spec", "sync", "path"]];
-        let paths = paths.into_iter().filter_map(|path| object.value().str_at(path));
-        found.extend(paths.filter_map(|path| join("", path).ok()));
-    }
-    found
-}
-
-/// Whether Flux builds a kustomization: by its folder, or by one above it, of which it takes all where that
-/// has none.
-fn is_built(survey: &Survey, built: &BTreeSet<String>, folder: &str) -> bool {
-    let has_none = |above: &str| kustomization_entries::of_folder(&survey.files, above).next().is_none();
-    built.contains(folder)
-        || std::iter::successors(parent(folder), |above| parent(above))
-            .any(|above| built.contains(above) && has_none(above))
-}
-
-/// Whether a namespace is also handed on as a parameter, as those of tenants are, which others set up.
-fn is_parameter(context: &Context<'_>, namespace: &str) -> bool {
-    let values = |object: &Object| -> bool {
-        let given = object.value().at(&["spec", "postBuild", "substitute"]).and_then(Value::as_object);
-        given.is_some_and(|given| given.values().any(|value| value == namespace))
+/// Whether a line of any file makes a namespace: `kubectl create namespace shop`.
+pub(super) fn is_made_by_command(survey: &Survey, namespace: &str) -> bool {
+    let makes = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|word| !matches!(*word, "namespace" | "ns"));
+        words.next().is_some() && words.next() == Some(namespace) && line.contains("create")
     };
-    context.survey.objects.iter().any(values)
-}
-
-/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it, and
-/// some do not build.
-fn may_be_unbuilt(context: &Context<'_>, namespace: &str) -> bool {
-    let survey = context.survey;
-    let is_set = |line: &str| line.strip_prefix("namespace:").is_some_and(|name| name.trim() == namespace);
-    survey.units.iter().any(|unit| !matches!(unit.outcome, Outcome::Rendered))
-        && survey
-            .files
-            .paths()
-            .filter(|path| FILE_NAMES.contains(&base_name(path)))
-            .any(|path| survey.files.text(path).is_some_and(|text| text.lines().any(is_set)))
+    survey.files.any_text(|text| text.contains(namespace) && text.lines().any(makes))
 }
 
 /// Whether a manifest declares a namespace that does not come out as an object.
-fn is_declared(context: &Context<'_>, namespace: &str) -> bool {
+pub(super) fn is_declared(context: &Context<'_>, namespace: &str) -> bool {
     let files = &context.survey.files;
     let is_name = |line: &str| {
         let name = line.trim().strip_prefix("name:").unwrap_or_default().trim();
@@ -289,7 +201,7 @@ fn is_made(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str, app: &
 }
 
 /// Whether a controller makes the namespace.
-fn is_product(context: &Context<'_>, namespace: &str) -> bool {
+pub(super) fn is_product(context: &Context<'_>, namespace: &str) -> bool {
     let mut products = context.analyses().edges.all_products();
     products.any(|product| product.key.kind == "Namespace" && product.key.name == namespace)
 }

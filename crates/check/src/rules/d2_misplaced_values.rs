@@ -44,7 +44,7 @@ use crate::{
         chart_values_read::Reads,
         dedup::Once,
         field_paths::{place, source},
-        placeholders,
+        placeholders, several_values,
     },
 };
 
@@ -123,10 +123,9 @@ fn inline(
     let field = source(&app.application.spec, at).key("helm");
     let by = format!("Application {}", app.name());
     let mut told = |values: &Value, span: &dyn Fn(&FieldPath) -> Span| {
-        for it in find_misplaced(values, reads) {
-            let found = finding(&it, &by, folder, span(&it.path)).app(app.name());
-            once.add(&it.shown, found);
-        }
+        let found = find_misplaced(values, reads);
+        let spans = found.iter().map(|it| span(&it.path)).collect();
+        add(&found, &by, folder, spans, Some(app), once);
     };
     match &helm.values_object {
         Some(values) => told(values, &|path| {
@@ -154,23 +153,34 @@ fn of_file(
     let text = files.text(path)?;
     let values = files.value(path)?;
     let document = tiphys_yaml::parse_first(&text, Profile::Go2).ok()??;
-    for it in find_misplaced(&values, reads) {
+    let found = find_misplaced(&values, reads);
+    let span = |it: &Misplaced| {
         let start = place(&document.root, &it.path);
-        let span = files.span(&Location::new(path.clone(), start.line, start.column));
-        once.add(&it.shown, finding(&it, path, folder, span));
-    }
+        files.span(&Location::new(path.clone(), start.line, start.column))
+    };
+    add(&found, path, folder, found.iter().map(span).collect(), None, once);
     Some(())
 }
 
-fn finding(it: &Misplaced, by: &str, folder: &str, span: Span) -> Finding {
-    let diagnostic = RULE
-        .diagnostic(format!("{by} sets {}, which no template of {folder} reads", it.shown))
-        .at(span, "has no effect")
-        .because(
+/// Adds what is told of the misplaced values of one writer.
+fn add(several: &[Misplaced], by: &str, folder: &str, spans: Vec<Span>, app: Option<&App>, once: &mut Once) {
+    let names: Vec<&str> = several.iter().map(|it| it.shown.as_str()).collect();
+    if names.is_empty() {
+        return;
+    }
+    let message =
+        format!("{by} sets {}, which no template of {folder} reads", several_values::listed(&names));
+    let mut diagnostic =
+        several_values::at_each(RULE.diagnostic(message), spans, "has no effect", "nor has this").because(
             "Helm hands a chart any value, and a template that asks for another one gets the chart's own",
-        )
-        .help(format!("the templates read {}", it.meant));
-    Finding::new(RULE.incident, diagnostic).likely()
+        );
+    for it in several {
+        let instead = if several.len() == 1 { String::new() } else { format!(" for {}", it.shown) };
+        diagnostic = diagnostic.help(format!("the templates read {}{instead}", it.meant));
+    }
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    let finding = app.iter().fold(finding, |finding, app| finding.app(app.name()));
+    once.add(&names.join(" "), finding);
 }
 
 /// The values that no template reads, where it is plain what was meant.

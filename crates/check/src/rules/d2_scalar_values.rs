@@ -25,7 +25,11 @@ use tiphys_diag::Severity;
 use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, known_values::KnownValues},
+    support::{
+        dedup::Once,
+        known_values::{KnownValues, Scalar},
+        several_values,
+    },
 };
 
 /// See the module.
@@ -47,20 +51,37 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(known) = KnownValues::of_use(used) else { continue };
         for (index, values) in used.values.iter().enumerate() {
             let scalars = known.find_scalars(values);
-            for it in scalars.iter().filter(|_| scalars.len() < OF_ANOTHER_CHART) {
-                const MOST: usize = 8;
-                let (oldest, newest) = known.versions;
-                let below: Vec<&str> = it.known.iter().take(MOST).copied().collect();
-                let span = place_of(context, used, index, &it.path).unwrap_or_else(|| used.span.clone());
-                let diagnostic = RULE
-                    .diagnostic(format!("{} gives chart {} no map for the value {it}", used.by, known.chart))
-                    .at(span, format!("the chart reads {} below it", below.join(", ")))
-                    .because("a template that reads below a text or number ends, and Helm renders nothing")
-                    .help(format!(
-                        "this goes by what versions {oldest} to {newest} of the chart read, which is out of reach"
-                    ));
-                once.add(&format!("{it} {}", used.by), Finding::new(RULE.incident, diagnostic).likely());
+            if scalars.is_empty() || scalars.len() >= OF_ANOTHER_CHART {
+                continue;
             }
+            const MOST: usize = 8;
+            let (oldest, newest) = known.versions;
+            let names: Vec<String> = scalars.iter().map(ToString::to_string).collect();
+            let span = |it: &Scalar<'_>| {
+                place_of(context, used, index, &it.path).unwrap_or_else(|| used.span.clone())
+            };
+            let below = |it: &Scalar<'_>| {
+                let below: Vec<&str> = it.known.iter().take(MOST).copied().collect();
+                format!("the chart reads {} below it", below.join(", "))
+            };
+            let mut diagnostic = RULE
+                .diagnostic(format!(
+                    "{} gives chart {} no map for {}",
+                    used.by,
+                    known.chart,
+                    several_values::the_values(&names)
+                ))
+                .at(span(&scalars[0]), below(&scalars[0]));
+            for it in &scalars[1..] {
+                diagnostic = diagnostic.see(span(it), below(it));
+            }
+            let diagnostic = diagnostic
+                .because("a template that reads below a text or number ends, and Helm renders nothing")
+                .help(format!(
+                    "this goes by what versions {oldest} to {newest} of the chart read, which is out of reach"
+                ));
+            let finding = Finding::new(RULE.incident, diagnostic).likely();
+            once.add(&format!("{} {}", names.join(" "), used.by), finding);
         }
     }
     once.report(report);

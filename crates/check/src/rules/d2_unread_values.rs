@@ -25,7 +25,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_diag::{Severity, Span, similar_names};
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Files, Survey};
 use tiphys_value::{Location, Value};
 use tiphys_yaml::{Content, Profile};
@@ -39,6 +39,7 @@ use crate::{
         known_values::KnownValues,
         kustomization_entries, placeholders,
         pods::{list, text},
+        several_values,
     },
 };
 
@@ -97,10 +98,10 @@ fn beside_dependencies(context: &Context<'_>, report: &mut Report) {
         let is_read = |key: &str| own.contains(&format!(".Values.{key}")) || text.contains(key);
         let is_odd = |key: &str| known.has_top(key) && !is_read(key) && !OF_EVERY_CHART.contains(&key);
         for file in values_files(context.survey, &chart, &in_chart(folder, "")) {
-            for (name, place) in maps_at_the_top(files, &file) {
-                if is_odd(&name) {
-                    report.add(beside_dependency(used, &name, files.span(&place)));
-                }
+            let mut odd = maps_at_the_top(files, &file);
+            odd.retain(|(name, _)| is_odd(name));
+            if !odd.is_empty() {
+                report.add(beside_dependency(files, used, &odd));
             }
         }
     }
@@ -120,16 +121,24 @@ fn maps_at_the_top(files: &Files, file: &Arc<str>) -> Vec<(String, Location)> {
     found.collect()
 }
 
-fn beside_dependency(used: &ChartUse, name: &str, span: Span) -> Finding {
+fn beside_dependency(files: &Files, used: &ChartUse, odd: &[(String, Location)]) -> Finding {
     let chart = &used.chart;
     let called = used.release.as_ref().map_or(chart.as_str(), |it| &it.chart_name);
-    let diagnostic = RULE
-        .diagnostic(format!(
-            "the value {name} is read by nobody: it stands beside the values of chart {chart}, which has one of this name"
-        ))
-        .at(span, "has no effect")
-        .because("a chart hands to a dependency what stands under its name")
-        .help(format!("put it below {called}"));
+    let names: Vec<&str> = odd.iter().map(|(name, _)| name.as_str()).collect();
+    let values = several_values::the_values(&names);
+    let message = match names.len() {
+        1 => format!(
+            "{values} is read by nobody: it stands beside the values of chart {chart}, which has one of this name"
+        ),
+        _ => format!(
+            "{values} are read by nobody: they stand beside the values of chart {chart}, which has some of these names"
+        ),
+    };
+    let spans = odd.iter().map(|(_, place)| files.span(place));
+    let diagnostic =
+        several_values::at_each(RULE.diagnostic(message), spans, "has no effect", "nor has this")
+            .because("a chart hands to a dependency what stands under its name")
+            .help(format!("put {} below {called}", if names.len() == 1 { "it" } else { "them" }));
     Finding::new(RULE.incident, diagnostic).likely()
 }
 

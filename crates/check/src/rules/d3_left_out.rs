@@ -9,7 +9,8 @@
 //! same kind: Applications, Namespaces), it is the only one that is not, and its name does not occur in the
 //! list's file at all: what was put into a comment was left out on purpose. Of a kustomization that an
 //! Application or Flux builds it is told, too, where it names all files of its folder but one with a whole
-//! object, of which nothing else speaks; and of a generator that names numbered files, such as migrations,
+//! object, of which nothing else speaks, or, in a tree of Flux where nine of ten kustomizations name all that
+//! lies beside them, where it names at least one; and of a generator that names numbered files, such as migrations,
 //! where the folder has files with higher numbers.
 //!
 //! ## Bad
@@ -70,10 +71,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding);
         }
     }
+    let listed_by_flux = FluxListings::from_survey(context.survey);
     for file in context.survey.files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
         // One file is told of once.
         let told = of_kustomization(context, file);
-        let beside = beside_all(context, file);
+        let beside = beside_all(context, file, &listed_by_flux);
         let is_told = |finding: &Finding| told.as_ref().is_some_and(|told| is_of_one_file(told, finding));
         let beside = beside.filter(|finding| !is_told(finding));
         told.into_iter().chain(beside).for_each(|finding| report.add(finding));
@@ -145,7 +147,7 @@ fn is_of_one_file(one: &Finding, other: &Finding) -> bool {
 }
 
 /// The one object beside a kustomization of an Application that it does not name, while it names all others.
-fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
+fn beside_all(context: &Context<'_>, file: &str, listed_by_flux: &FluxListings) -> Option<Finding> {
     // Files for people, and for another day.
     const WORDS: [&str; 16] = [
         "example", "sample", "test", "patch", "values", "old", "bak", "backup", "disabled", "template",
@@ -168,27 +170,23 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
     let text = survey.files.text(file).filter(|_| is_built)?;
     let content = survey.files.value(file)?;
     let folder = parent(file).unwrap_or_default();
-    let is_here = |entry: &str| {
-        tiphys_vfs::join(folder, entry)
-            .is_ok_and(|path| parent(&path).unwrap_or_default() == folder && survey.files.contains(&path))
-    };
-    let named = list(&content, "resources").iter().filter_map(Value::as_str).filter(|it| is_here(it)).count();
-    if named < ENOUGH || content.str_at(&["kind"]) == Some("Component") {
+    let named = named_beside(survey, folder, &content);
+    let is_by_habit = named > 0 && named < ENOUGH && listed_by_flux.is_habit(file);
+    if (named < ENOUGH && !is_by_habit) || content.str_at(&["kind"]) == Some("Component") {
         return None;
     }
-    let is_named = |path: &str| text.contains(base_name(path));
-    let entries = survey.files.tree().read_dir(folder).unwrap_or_default();
-    let beside: Vec<String> = entries
-        .iter()
-        .filter_map(|entry| tiphys_vfs::join(folder, &entry.name).ok())
-        .filter(|path| path.ends_with(".yaml") || path.ends_with(".yml"))
-        .filter(|path| !FILE_NAMES.contains(&base_name(path)) && !is_named(path))
-        .collect();
+    let beside = unnamed_beside(survey, folder, &text);
     let [path] = &beside[..] else { return None };
     let name = base_name(path);
     let is_aside =
         name.split(['.', '-', '_']).any(|word| WORDS.contains(&word)) || name.starts_with(['.', '_']);
     let kind = kind_of(survey, path).filter(|kind| !BY_HAND.contains(&kind.as_str()) && !is_aside)?;
+    // To leave one of those out is how people put an application away.
+    const SWITCHED: [&str; 2] =
+        ["kustomize.toolkit.fluxcd.io/Kustomization", "helm.toolkit.fluxcd.io/HelmRelease"];
+    if is_by_habit && SWITCHED.contains(&kind.as_str()) {
+        return None;
+    }
     let is_rendered = |title: &str| {
         survey
             .objects
@@ -209,8 +207,9 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
         return None;
     }
     let kind = kind.rsplit('/').next().unwrap_or(&kind);
+    let others = if named == 1 { "one file".to_owned() } else { format!("{named} files") };
     let mut diagnostic = RULE
-        .diagnostic(format!("{file} names the {named} files beside it, and not {name} ({kind})"))
+        .diagnostic(format!("{file} names the {others} beside it, and not {name} ({kind})"))
         .at(survey.files.span(&Location::new(path.clone(), 1, 0)), "nothing applies this")
         .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
         .because("a kustomization takes what it names; of what else lies in its folder it takes no notice")
@@ -220,6 +219,57 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
         diagnostic.severity = Severity::Info;
     }
     Some(Finding::new(RULE.incident, diagnostic).likely())
+}
+
+/// How many files of its own folder a kustomization has among its resources.
+fn named_beside(survey: &Survey, folder: &str, kustomization: &Value) -> usize {
+    let is_here = |entry: &str| {
+        tiphys_vfs::join(folder, entry)
+            .is_ok_and(|path| parent(&path).unwrap_or_default() == folder && survey.files.contains(&path))
+    };
+    list(kustomization, "resources").iter().filter_map(Value::as_str).filter(|it| is_here(it)).count()
+}
+
+/// The manifests of a folder of which the text of its kustomization does not speak.
+fn unnamed_beside(survey: &Survey, folder: &str, text: &str) -> Vec<String> {
+    let entries = survey.files.tree().read_dir(folder).unwrap_or_default();
+    entries
+        .iter()
+        .filter_map(|entry| tiphys_vfs::join(folder, &entry.name).ok())
+        .filter(|path| path.ends_with(".yaml") || path.ends_with(".yml"))
+        .filter(|path| !FILE_NAMES.contains(&base_name(path)) && !text.contains(base_name(path)))
+        .collect()
+}
+
+/// The kustomizations that Flux builds, and whether they name all files beside them as a rule: then one that
+/// is not named was forgotten, even where it has but one sibling.
+struct FluxListings {
+    files: BTreeSet<String>,
+    whole: usize,
+}
+
+impl FluxListings {
+    fn from_survey(survey: &Survey) -> Self {
+        let mut found = Self { files: BTreeSet::new(), whole: 0 };
+        let read = survey.flux.iter().flat_map(|flux| &flux.apps).flat_map(|app| app.read.iter());
+        for file in read.filter(|path| FILE_NAMES.contains(&base_name(path))) {
+            let (Some(text), Some(content)) = (survey.files.text(file), survey.files.value(file)) else {
+                continue;
+            };
+            let folder = parent(file).unwrap_or_default();
+            if named_beside(survey, folder, &content) > 0 && found.files.insert(file.to_string()) {
+                found.whole += usize::from(unnamed_beside(survey, folder, &text).is_empty());
+            }
+        }
+        found
+    }
+
+    /// Whether a kustomization is one of many of which all but a few name everything beside them.
+    fn is_habit(&self, file: &str) -> bool {
+        const FEWEST: usize = 8;
+        let all = self.files.len();
+        self.files.contains(file) && all >= FEWEST && self.whole * 10 >= all * 9
+    }
 }
 
 /// Whether a kind is nothing without others that name it: a source of charts, what makes a Secret.

@@ -202,6 +202,7 @@ mod f4_unknown_host;
 mod f4_unscraped;
 mod f4_wrong_address;
 mod f4_wrong_protocol;
+mod flux_namespaces;
 mod g1_chart_alias;
 mod g1_command_target;
 mod g1_missing_path;

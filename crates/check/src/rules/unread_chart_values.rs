@@ -1,7 +1,7 @@
 //! Values for charts that are out of reach, which these charts do not know.
 
-use tiphys_diag::{Severity, Span};
-use tiphys_value::Value;
+use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_value::{FieldPath, Value};
 
 use super::d2_unread_values::RULE;
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
         dedup::Once,
         field_paths::keys,
         known_values::{KnownValues, Unread},
+        several_values,
         value_steps::{Step, path_below},
     },
 };
@@ -29,54 +30,71 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
             if !is_this_chart || is_for_another(context, used, values) {
                 continue;
             }
-            for it in unread.iter().filter(|it| !is_read_elsewhere(context, used, it)) {
-                let place = place_of(context, used, index, &it.path);
-                if place.as_ref().is_some_and(|span| is_anchor(context, span)) {
-                    continue;
-                }
-                let span = place.unwrap_or_else(|| used.span.clone());
-                let finding = finding(used, known, it, span);
-                once.add(&format!("{it} {}", used.by), finding);
+            let mut told: Vec<(&Unread<'_>, Span)> = unread
+                .iter()
+                .filter(|it| !is_read_elsewhere(context, used, it))
+                .filter_map(|it| match place_of(context, used, index, &it.path) {
+                    Some(span) if is_anchor(context, &span) => None,
+                    Some(span) if is_given_to_others(context, used, it, &span) => None,
+                    place => Some((it, place.unwrap_or_else(|| used.span.clone()))),
+                })
+                .collect();
+            told.sort_by_key(|(_, span)| span.start.line);
+            let (refused, ignored): (Vec<_>, Vec<_>) = told.into_iter().partition(|(it, _)| it.is_refused);
+            for several in [refused, ignored].into_iter().filter(|several| !several.is_empty()) {
+                let names: Vec<String> = several.iter().map(|(it, _)| it.to_string()).collect();
+                // A line that several releases have in common is told of once.
+                once.add(&names.join(" "), finding(used, known, &names, &several));
             }
         }
     }
     once.report(report);
 }
 
-fn finding(used: &ChartUse, known: &KnownValues, it: &Unread<'_>, span: Span) -> Finding {
-    const MOST: usize = 8;
+/// What is told of values of one writer that are all refused, or all ignored.
+fn finding(
+    used: &ChartUse,
+    known: &KnownValues,
+    names: &[String],
+    several: &[(&Unread<'_>, Span)],
+) -> Finding {
     let (oldest, newest) = known.versions;
     let basis = format!(
         "this goes by what versions {oldest} to {newest} of the chart know, the chart itself is out of reach"
     );
-    let (message, mechanism) = match it.is_refused {
+    let is_refused = several.iter().any(|(it, _)| it.is_refused);
+    let (what, mechanism, [first, other]) = match is_refused {
         true => (
-            format!("{} gives chart {} the value {it}, which its schema refuses", used.by, known.chart),
+            "its schema refuses",
             "Helm renders nothing if values do not fit the schema of the chart",
+            ["is refused", "so is this"],
         ),
         false => (
-            format!("{} gives chart {} the value {it}, which no template reads", used.by, known.chart),
+            "no template reads",
             "what it says has no effect: templates get the chart's own value",
+            ["has no effect", "nor has this"],
         ),
     };
-    let label = if it.is_refused { "is refused" } else { "has no effect" };
-    let mut diagnostic = RULE.diagnostic(message).at(span, label).because(format!("{mechanism}; {basis}"));
-    if it.is_refused {
+    let message = format!(
+        "{} gives chart {} {}, which {what}",
+        used.by,
+        known.chart,
+        several_values::the_values(names)
+    );
+    let spans = several.iter().map(|(_, span)| span.clone());
+    let mut diagnostic = several_values::at_each(RULE.diagnostic(message), spans, first, other)
+        .because(format!("{mechanism}; {basis}"));
+    if is_refused {
         diagnostic.severity = Severity::Error;
     }
-    let diagnostic = match it.meant.as_slice() {
-        [] => {
-            let known: Vec<&str> = it.known.iter().copied().filter(|key| *key != "*").collect();
-            match known.len() <= MOST {
-                true => {
-                    diagnostic.help(format!("remove it; the chart knows in its place: {}", known.join(", ")))
-                }
-                false => diagnostic.help("remove it, or write it as the chart's values have it"),
-            }
+    let [(it, _)] = several else {
+        for (it, _) in several.iter().filter(|(it, _)| !it.meant.is_empty()) {
+            diagnostic = diagnostic.help(format!("for {it} the chart knows {}", it.meant.join(", ")));
         }
-        meant => diagnostic.help(format!("the chart knows {}", meant.join(", "))),
+        let diagnostic = diagnostic.help("remove them, or write them as the chart's values have them");
+        return Finding::new(RULE.incident, diagnostic).likely();
     };
-    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    let finding = Finding::new(RULE.incident, with_known(diagnostic, it)).likely();
     match (it.path.last(), it.meant.as_slice()) {
         (Some(Step::Key(wrong)), [meant]) => {
             let name = meant.rsplit('.').next().unwrap_or(meant);
@@ -86,9 +104,36 @@ fn finding(used: &ChartUse, known: &KnownValues, it: &Unread<'_>, span: Span) ->
     }
 }
 
+/// A diagnostic of one value, with what the chart knows in its place.
+fn with_known(diagnostic: Diagnostic, it: &Unread<'_>) -> Diagnostic {
+    const MOST: usize = 8;
+    let known: Vec<&str> = it.known.iter().copied().filter(|key| *key != "*").collect();
+    match it.meant.as_slice() {
+        [] if known.len() <= MOST => {
+            diagnostic.help(format!("remove it; the chart knows in its place: {}", known.join(", ")))
+        }
+        [] => diagnostic.help("remove it, or write it as the chart's values have it"),
+        meant => diagnostic.help(format!("the chart knows {}", meant.join(", "))),
+    }
+}
+
 /// Whether another chart is given the same values: each reads what it knows.
 fn is_for_another(context: &Context<'_>, used: &ChartUse, values: &Value) -> bool {
     context.chart_uses().iter().any(|other| other.chart != used.chart && other.values.contains(values))
+}
+
+/// Whether one line gives a value to another chart, too, as a patch of all releases does: each reads what it
+/// knows.
+fn is_given_to_others(context: &Context<'_>, used: &ChartUse, it: &Unread<'_>, span: &Span) -> bool {
+    let is_same = |other: &Span| other.file == span.file && other.start.line == span.start.line;
+    let path = path_below(FieldPath::default(), &it.path);
+    let others = context.chart_uses().iter().filter(|other| other.chart != used.chart);
+    others.into_iter().any(|other| {
+        other.values_at.as_ref().is_some_and(|place| {
+            other.values.get(place.index).is_some_and(|values| path.get(values).is_some())
+                && place_of(context, other, place.index, &it.path).is_some_and(|place| is_same(&place))
+        })
+    })
 }
 
 /// Whether a template reads a value that stands in the other values, or in the chart that depends on this.

@@ -45,6 +45,7 @@ pub(crate) mod render_fault;
 pub(crate) mod scalar_fixes;
 pub(crate) mod scripted_objects;
 pub(crate) mod selectors;
+pub(crate) mod several_values;
 pub(crate) mod shell_syntax;
 pub(crate) mod sparse_checkout;
 pub(crate) mod sync_options;
