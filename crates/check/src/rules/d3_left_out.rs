@@ -9,9 +9,9 @@
 //! same kind: Applications, Namespaces), it is the only one that is not, and its name does not occur in the
 //! list's file at all: what was put into a comment was left out on purpose. Of a kustomization that an
 //! Application or Flux builds it is told, too, where it names all files of its folder but one with a whole
-//! object, of which nothing else speaks, or, in a tree of Flux where nine of ten kustomizations name all that
-//! lies beside them, where it names at least one; and of a generator that names numbered files, such as migrations,
-//! where the folder has files with higher numbers.
+//! object, of which nothing else speaks; in a tree of Flux where nine of ten kustomizations name all that
+//! lies beside them, it is enough that it names one. And it is told of a generator that names numbered
+//! files, such as migrations, where the folder has files with higher numbers.
 //!
 //! ## Bad
 //! ```yaml

@@ -44,7 +44,7 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     const FEWEST: usize = 3;
     let used = uses(context);
-    let made = made(context);
+    let made = made_namespaces(context);
     // What is filled in later may be any of them.
     if made.iter().any(|name| placeholders::is_in(name)) {
         return;
@@ -170,7 +170,7 @@ fn has_objects(context: &Context<'_>, object: &Object) -> bool {
 }
 
 /// The namespaces that manifests of any tree make, and those that HelmReleases ask for.
-fn made<'a>(context: &'a Context<'_>) -> BTreeSet<&'a str> {
+fn made_namespaces<'a>(context: &'a Context<'_>) -> BTreeSet<&'a str> {
     let survey = context.survey;
     let objects = || survey.objects.iter().chain(survey.flux.iter().flat_map(|flux| &flux.objects));
     let namespaces = objects()
@@ -188,8 +188,8 @@ fn made<'a>(context: &'a Context<'_>) -> BTreeSet<&'a str> {
     namespaces.chain(asked.flatten()).chain(by_argo).filter(|name| !name.is_empty()).collect()
 }
 
-/// Whether something outside of the manifests makes a namespace: a command, an installer's list of releases, a
-/// controller, or a chart that is told its name.
+/// Whether something outside of the manifests makes a namespace: a command, an installer's list of releases,
+/// a controller, or a chart that is told its name.
 fn may_be_made(context: &Context<'_>, namespace: &str) -> bool {
     // Namespaces of a cluster's own parts, and those that operators make for what they run.
     const PARTS: [&str; 6] = ["kube-", "openshift", "calico-", "cilium-", "tigera-", "cattle-"];
@@ -205,7 +205,8 @@ fn may_be_made(context: &Context<'_>, namespace: &str) -> bool {
         || context.chart_uses().iter().any(|used| used.values.iter().any(|values| holds(values, namespace)))
 }
 
-/// Whether a script, a playbook or Terraform names a namespace and makes namespaces, perhaps this one in a loop.
+/// Whether a script, a playbook or Terraform names a namespace and makes namespaces, perhaps this one in a
+/// loop.
 fn is_made_by_script(survey: &Survey, namespace: &str) -> bool {
     const ENDINGS: [&str; 14] = [
         ".sh", ".bash", ".tf", ".py", ".ps1", ".j2", ".hcl", ".mk", ".go", ".ts", ".toml", "Makefile",
@@ -320,8 +321,8 @@ fn is_parameter(context: &Context<'_>, namespace: &str) -> bool {
     context.survey.objects.iter().any(values)
 }
 
-/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it that does
-/// not build.
+/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it that
+/// does not build.
 fn may_be_unbuilt(context: &Context<'_>, namespace: &str) -> bool {
     let survey = context.survey;
     let is_set = |line: &str| line.strip_prefix("namespace:").is_some_and(|name| name.trim() == namespace);

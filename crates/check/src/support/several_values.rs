@@ -1,5 +1,7 @@
-//! Several values of one writer in one finding: what nobody reads in one file has one cause as a rule, and one
-//! entry for each key would push what breaks out of the first few.
+//! Several values of one writer in one finding.
+//!
+//! What nobody reads in one file has one cause as a rule, and one entry for each key would push what breaks
+//! out of the first few.
 
 use std::collections::BTreeSet;
 
