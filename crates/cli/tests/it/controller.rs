@@ -567,8 +567,8 @@ fn a_rendering_that_a_limit_ends_is_the_error_of_its_application_alone() {
     // 480 MB of text that nothing prints, made in less than the five seconds that the loops take more than.
     let hungry =
         r#"{{ $all := list }}{{ range until 8 }}{{ $all = append $all (repeat 60000000 "x") }}{{ end }}"#;
-    // Minutes of work on any machine. One short list for all loops: long ones, or lists made anew, come to the
-    // limit of memory first on a fast machine.
+    // Minutes of work on any machine. One short list for all loops: long ones, or lists made anew, come to
+    // the limit of memory first on a fast machine.
     let slow = "{{ $n := until 2000 }}{{ range $n }}{{ range $n }}{{ range $n }}{{ end }}{{ end }}{{ end }}";
     let twin = Twin::start("install");
     for (name, template) in [("good", good), ("hungry", hungry), ("slow", slow)] {

@@ -178,7 +178,7 @@ fn is_assigned(text: &str, name: &str) -> bool {
 /// of Flux is called so, and they become nothing.
 fn numbers(text: &str) -> Vec<&str> {
     let is_number = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_digit());
-    asked(text).filter(is_number).collect()
+    expressions(text).filter(is_number).collect()
 }
 
 /// The variables of a text that have no default and are asked for as they are: `${NAME}`.
@@ -187,11 +187,11 @@ pub fn plain_names(text: &str) -> Vec<&str> {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
-    asked(text).filter(is_name).collect()
+    expressions(text).filter(is_name).collect()
 }
 
 /// What stands in a text between `${` and the next brace, but for `$${`, which is written out.
-fn asked(text: &str) -> impl Iterator<Item = &str> {
+fn expressions(text: &str) -> impl Iterator<Item = &str> {
     let starts = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
     starts.filter_map(|(at, mark)| text[at + mark.len()..].split_once('}')).map(|it| it.0)
 }
