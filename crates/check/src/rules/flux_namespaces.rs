@@ -2,6 +2,7 @@
 //! where a HelmRelease asks for it.
 
 use std::{
+    cell::LazyCell,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -53,7 +54,8 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
     if known < FEWEST || known * 4 < used.len() * 3 {
         return;
     }
-    let is_open = has_hidden_trees(context) || has_open_declaration(context);
+    // Asked of every text of the repository, so only where something would be told.
+    let is_open = LazyCell::new(|| has_hidden_trees(context) || has_open_declaration(context));
     for (namespace, it) in used {
         if made.contains(namespace)
             || is_declared(context, namespace)
@@ -61,7 +63,7 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
             || is_made_by_hand(survey, namespace)
             || may_be_unbuilt(context, namespace)
             || is_parameter(context, namespace)
-            || it.role != Role::Own && (is_open || may_be_made(context, namespace))
+            || it.role != Role::Own && (*is_open || may_be_made(context, namespace))
         {
             continue;
         }
