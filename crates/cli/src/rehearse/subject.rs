@@ -16,7 +16,6 @@ use super::{
     play::{Played, Rules, WorldKnowledge, bring_up, go_on, stand_still},
 };
 use crate::{
-    exit::WrongUse,
     up::plan::{Plan, Request, prepare},
 };
 
@@ -58,10 +57,11 @@ impl Subject {
             respect_destinations: false,
             clusters: args.clusters.as_deref(),
             offline: args.offline,
+            most_applications: MOST,
         };
         let present = if Path::new(&args.place).exists() { "the files as they are" } else { "HEAD" };
         let Some(range) = &args.diff else {
-            let plan = bounded(prepare(&request)?)?;
+            let plan = prepare(&request)?;
             let known = WorldKnowledge::from_plan(&plan, rules);
             let Some(dump) = &args.from else {
                 let installed = EarlierInstall::all_of(&plan);
@@ -74,8 +74,8 @@ impl Subject {
             return Ok(Self { base: Base::Found(found), plan, known, installed: Vec::new(), names });
         };
         let base = range.before(&args.place)?;
-        let before = bounded(prepare(&Request { revision: Some(&base), ..request })?)?;
-        let plan = bounded(prepare(&Request { revision: range.new.as_deref(), ..request })?)?;
+        let before = prepare(&Request { revision: Some(&base), ..request })?;
+        let plan = prepare(&Request { revision: range.new.as_deref(), ..request })?;
         let head = range.new.clone().unwrap_or_else(|| present.to_owned());
         let known = WorldKnowledge::from_plan(&plan, rules);
         let before_known = WorldKnowledge::from_plan(&before, rules);
@@ -159,16 +159,6 @@ impl Subject {
 
 /// How many Applications are played at most: more take minutes.
 const MOST: usize = 2000;
-
-/// A plan, unless it is too large.
-fn bounded(plan: Plan) -> Result<Plan, WrongUse> {
-    match plan.survey.apps.len() {
-        0..=MOST => Ok(plan),
-        count => Err(WrongUse(format!(
-            "the repository has {count} Applications, and a rehearsal takes {MOST} at most; narrow it with --path or --environment"
-        ))),
-    }
-}
 
 /// How much stack a play has: on one thread, the engine's looks hold the renderer, which follows templates,
 /// overlays and imports as deep as repositories nest them.

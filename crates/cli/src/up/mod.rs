@@ -39,7 +39,7 @@ use jiff::Timestamp;
 use tiphys_appset::ClusterInfo;
 use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_controller::{Controller, Destinations, Settings};
-use tiphys_graph::{Owner, Survey};
+use tiphys_graph::{MAX_APPLICATIONS, Owner, Survey};
 use tiphys_source::Checkout;
 use tiphys_value::{GroupKind, Value};
 use tokio::{
@@ -222,6 +222,7 @@ fn request(args: &Args) -> Request<'_> {
         respect_destinations: args.respect_destinations,
         clusters: args.clusters.as_deref(),
         offline: args.offline,
+        most_applications: MAX_APPLICATIONS,
     }
 }
 

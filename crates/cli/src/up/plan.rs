@@ -8,7 +8,7 @@ use std::{
 use tiphys_appset::ClusterInfo;
 use tiphys_graph::{DeclaredId, Notice, Options, Owner, Root, Survey, bootstrap::Bootstrap};
 use tiphys_model::Destination;
-use tiphys_value::{ObjectExt as _, RenderedObject, ResourceKey, Value};
+use tiphys_value::{ObjectExt as _, RenderLimits, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::is_below;
 
 use super::{
@@ -40,6 +40,8 @@ pub(crate) struct Request<'a> {
     pub clusters: Option<&'a Path>,
     /// Whether nothing is fetched.
     pub offline: bool,
+    /// How many Applications are run at most.
+    pub most_applications: usize,
 }
 
 /// What is to be run.
@@ -175,7 +177,7 @@ pub(crate) fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
     if request.environment.is_none() && survey.choices.len() > 1 {
         return Err(WrongUse(ask(&survey)).into());
     }
-    if let Some(why) = too_many(&survey) {
+    if let Some(why) = too_many(&survey, request.most_applications) {
         return Err(WrongUse(why).into());
     }
     let by_hand = Start::from_survey(&survey, &clusters);
@@ -222,17 +224,26 @@ fn narrower(first: &str, second: &str) -> String {
     if flags.is_empty() { "--path".to_owned() } else { flags.join(" or ") }
 }
 
-/// Why a repository is not run that leads to more Applications than are looked at: in one process they would
-/// take all of a machine's memory.
-fn too_many(survey: &Survey) -> Option<String> {
-    let further = survey.notices.iter().find_map(|notice| match notice {
-        Notice::FurtherApplications(count) => Some(*count),
+/// Why a repository is not run that leads to more Applications than `most`, or to more objects than are
+/// looked at: in one process they would take all of a machine's memory.
+fn too_many(survey: &Survey, most: usize) -> Option<String> {
+    let further = survey.notices.iter().map(|notice| match notice {
+        Notice::FurtherApplications(count) => *count,
+        _ => 0,
+    });
+    let count = survey.apps.len() + further.sum::<usize>();
+    if count > most {
+        return Some(format!(
+            "the repository leads to {count} Applications, and {most} are run at most; narrow it with --path or --environment"
+        ));
+    }
+    let objects = survey.notices.iter().find_map(|notice| match notice {
+        Notice::ObjectsOverLimit { most, .. } => Some(*most),
         _ => None,
     })?;
-    let most = survey.apps.len();
+    let [.., flag] = RenderLimits::FLAGS;
     Some(format!(
-        "the repository leads to {} Applications, and {most} are run at most; narrow it with --path or --environment",
-        most + further
+        "the Applications of the repository have over {objects} objects together, and no more are run; narrow it with --path or --environment, or raise the limit with {flag}, which takes memory"
     ))
 }
 

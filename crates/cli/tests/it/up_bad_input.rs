@@ -115,6 +115,21 @@ fn more_applications_than_one_process_takes_are_not_run() {
 }
 
 #[test]
+fn applications_that_render_each_other_are_counted_before_they_run() {
+    let app = |number: usize| {
+        format!(
+            "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: a{number}, namespace: argocd}}\nspec:\n  \
+             project: default\n  source: {{repoURL: 'https://git.example.invalid/all', path: apps}}\n  \
+             destination: {{name: in-cluster, namespace: shop}}\n"
+        )
+    };
+    let all: String = (0..12).map(app).collect();
+    let repo = Repo::with(&[("apps/all.yaml", &all)]);
+    let texts = ["have over 80 objects together", "--path or --environment", "--limit-objects"];
+    repo.once(&["--offline", "--limit-objects", "40"]).expect(2, &texts);
+}
+
+#[test]
 fn objects_of_another_engine_are_named() {
     let flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\n";
     Repo::with(&[("clusters/a.yaml", flux), ("clusters/b.yaml", flux)])

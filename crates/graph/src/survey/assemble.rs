@@ -31,6 +31,8 @@ pub(super) struct Assembly<'a> {
     apps: Vec<App>,
     /// How many Applications are more than are looked at.
     pub left_out: usize,
+    /// How many are not rendered, because those before them have too many objects.
+    pub over_limit: usize,
     sets: Vec<Set>,
     units: Vec<Unit>,
     objects: Vec<Object>,
@@ -63,6 +65,7 @@ impl<'a> Assembly<'a> {
             no_environment: None,
             apps: Vec::new(),
             left_out: 0,
+            over_limit: 0,
             sets: Vec::new(),
             units: Vec::new(),
             objects: Vec::new(),
@@ -224,6 +227,7 @@ impl<'a> Assembly<'a> {
             return;
         }
         let rendering = self.found.memo.get(&declared.value).cloned();
+        let is_over_limit = self.found.memo.is_over_limit(&declared.value);
         let mut app = App {
             id,
             environment,
@@ -242,6 +246,7 @@ impl<'a> Assembly<'a> {
             (None, None) => {}
         }
         if first.is_none() {
+            self.over_limit += usize::from(is_over_limit);
             self.by_name.insert(name, id);
         }
         match declaration {

@@ -20,7 +20,7 @@ use super::{
     follow::{Followed, declaring, place},
     found::{Found, Seed},
     notice::Notice,
-    render_cache::Memo,
+    render_cache::{Memo, max_objects},
     rendering::Rendering,
     rendering::Renderings,
     types::Unseen,
@@ -79,6 +79,8 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     let of_sets: usize = found.sets.values().map(|yielded| yielded.left_out).sum();
     let left_out = assembly.left_out + of_sets;
     notices.extend((left_out > 0).then_some(Notice::FurtherApplications(left_out)));
+    let (apps, most) = (assembly.over_limit, max_objects());
+    notices.extend((apps > 0).then_some(Notice::ObjectsOverLimit { apps, most }));
     if let [first, ..] = manifests.left_out.as_slice() {
         let (first, count) = (first.to_string(), manifests.left_out.len());
         notices.push(Notice::FurtherManifests { first, count });

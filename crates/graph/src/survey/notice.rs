@@ -28,6 +28,14 @@ pub enum Notice {
     Chart(String),
     /// So many Applications are more than are looked at.
     FurtherApplications(usize),
+    /// So many Applications are not rendered, because those before them have all the objects that the
+    /// Applications of a repository may have together.
+    ObjectsOverLimit {
+        /// How many Applications these are.
+        apps: usize,
+        /// How many objects there may be.
+        most: usize,
+    },
     /// Manifest files that are not read, because those before them take too much memory.
     FurtherManifests {
         /// The path of the first of them.
@@ -120,6 +128,11 @@ impl fmt::Display for Notice {
             Self::FurtherApplications(count) => write!(
                 f,
                 "{count} further Applications are left out: {MAX_APPLICATIONS} are looked at; --path narrows to others"
+            ),
+            Self::ObjectsOverLimit { apps, most } => write!(
+                f,
+                "{apps} Applications are not rendered: those before them have over {most} objects; --path narrows to others, {} raises the limit",
+                RenderLimits::FLAGS[2]
             ),
             Self::FurtherManifests { first, count } => write!(
                 f,

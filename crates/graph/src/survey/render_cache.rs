@@ -1,7 +1,7 @@
 //! Rendering each Application once, many at a time.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -26,11 +26,11 @@ use super::{
 };
 
 /// How many Applications are rendered and shown. Large platforms have some hundreds.
-pub(super) const MAX_APPLICATIONS: usize = 5_000;
+pub const MAX_APPLICATIONS: usize = 5_000;
 
 /// How many objects all Applications may have together before no further one is rendered: twice what one
 /// of them may. They take some twenty kilobytes each; large platforms have some ten thousand.
-fn max_objects() -> usize {
+pub(super) fn max_objects() -> usize {
     RenderLimits::current().objects.saturating_mul(2)
 }
 
@@ -44,6 +44,8 @@ pub(super) struct Memo<'a> {
     known: Renderings,
     /// The objects of all renderings.
     objects: usize,
+    /// The Applications that are not rendered, because those before them have too many objects.
+    over_limit: HashSet<String>,
     /// How many objects the largest rendering has.
     largest: usize,
     /// Those of an earlier survey that hold for this one.
@@ -53,12 +55,18 @@ pub(super) struct Memo<'a> {
 impl<'a> Memo<'a> {
     /// Knows what was kept.
     pub(super) fn new(kept: &'a Renderings) -> Self {
-        Self { known: Renderings::new(), objects: 0, largest: 0, kept }
+        Self { known: Renderings::new(), objects: 0, over_limit: HashSet::new(), largest: 0, kept }
     }
 
-    /// All that was asked for.
-    pub(super) fn into_known(self) -> Renderings {
+    /// All that was rendered.
+    pub(super) fn into_known(mut self) -> Renderings {
+        self.known.retain(|key, _| !self.over_limit.contains(key));
         self.known
+    }
+
+    /// Whether an Application is not rendered, because those before it have too many objects.
+    pub(super) fn is_over_limit(&self, declared: &Value) -> bool {
+        !self.over_limit.is_empty() && self.over_limit.contains(&key(declared))
     }
 
     /// What an Application renders to, if it was asked for before.
@@ -95,8 +103,7 @@ impl<'a> Memo<'a> {
                 // Read no earlier: as a type it takes some kilobytes.
                 let application = Application::from_value(declared).ok()?;
                 Some(if is_full {
-                    let [.., flag] = RenderLimits::FLAGS;
-                    let most = max_objects();
+                    let ([.., flag], most) = (RenderLimits::FLAGS, max_objects());
                     Rendering::unseen(format!(
                         "the Applications before it have over {most} objects; {flag} raises the limit"
                     ))
@@ -105,6 +112,9 @@ impl<'a> Memo<'a> {
                 })
             });
             for ((key, _), rendering) in batch.iter().zip(renderings) {
+                if is_full {
+                    self.over_limit.insert(key.clone());
+                }
                 if let Some(rendering) = rendering {
                     self.add(key.clone(), Arc::new(rendering));
                 }
