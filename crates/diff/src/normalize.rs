@@ -62,9 +62,24 @@ pub(crate) fn live(object: &Value, options: &DiffOptions<'_>) -> Value {
     object
 }
 
+/// A copy of what counts, with each item of a list once.
 fn normalize_once(object: &Value, options: &DiffOptions<'_>) -> Value {
-    let once = options.fields.and_then(|fields| items_once(object, fields));
-    once.unwrap_or_else(|| object.clone())
+    let counting = copy_of_what_counts(object, options);
+    options.fields.and_then(|fields| items_once(&counting, fields)).unwrap_or(counting)
+}
+
+/// A copy without the status and what the API server keeps in the metadata, which are often most of an object.
+fn copy_of_what_counts(object: &Value, options: &DiffOptions<'_>) -> Value {
+    let Some(map) = object.as_object() else { return object.clone() };
+    let fields = map.iter().filter(|(key, _)| options.compare_status || *key != "status");
+    let copied = fields.map(|(key, value)| match value {
+        Value::Object(metadata) if key == "metadata" => {
+            let own = metadata.iter().filter(|(key, _)| !SERVER_METADATA.contains(&key.as_str()));
+            (key.clone(), own.map(|(key, value)| (key.clone(), value.clone())).collect())
+        }
+        _ => (key.clone(), value.clone()),
+    });
+    Value::Object(copied.collect())
 }
 
 fn common(object: &mut Value, options: &DiffOptions<'_>) {
@@ -72,9 +87,6 @@ fn common(object: &mut Value, options: &DiffOptions<'_>) {
     let is_aggregated = object.get("aggregationRule").is_some_and(Value::is_object);
     let Some(map) = object.as_object_mut() else { return };
     if let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) {
-        for key in SERVER_METADATA {
-            metadata.remove(key);
-        }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove(LAST_APPLIED);
         }
@@ -85,9 +97,6 @@ fn common(object: &mut Value, options: &DiffOptions<'_>) {
                 metadata.remove(key);
             }
         }
-    }
-    if !options.compare_status {
-        map.remove("status");
     }
     let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     if is_role && map.get("rules").is_some_and(is_empty) {
