@@ -15,9 +15,7 @@ use super::{
     found::Found,
     play::{Played, Rules, WorldKnowledge, bring_up, go_on, stand_still},
 };
-use crate::{
-    up::plan::{Plan, Request, prepare},
-};
+use crate::up::plan::{Plan, Request, prepare};
 
 /// The state before.
 enum Base {

@@ -1,14 +1,14 @@
 //! Rendering each Application once, many at a time.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use tiphys_model::Application;
+use tiphys_model::{Application, names::TRACKING_ID};
 use tiphys_render::Cause;
 use tiphys_value::{RenderLimits, Value};
 
@@ -139,10 +139,14 @@ impl<'a> Memo<'a> {
     }
 }
 
-/// What decides how an Application renders: everything but its status.
+/// What decides how an Application renders: everything but its status, and but the mark of the Application
+/// that renders it, so that a file and what is rendered of it are one.
 fn key(declared: &Value) -> String {
-    let metadata =
-        declared.get("metadata").map(|m| (m.get("name"), m.get("namespace"), m.get("annotations")));
+    let metadata = declared.get("metadata");
+    let annotations = metadata.and_then(|m| m.get("annotations")).and_then(Value::as_object);
+    let own: BTreeMap<&String, &Value> =
+        annotations.into_iter().flatten().filter(|(key, _)| *key != TRACKING_ID).collect();
+    let metadata = metadata.map(|m| (m.get("name"), m.get("namespace"), own));
     serde_json::to_string(&(metadata, declared.get("spec"))).unwrap_or_default()
 }
 
