@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The project of an Application, if the repository has exactly one of that name for its environment.
 fn project<'a>(context: &Context<'a>, app: &App) -> Option<(&'a Object, AppProject)> {
     let name = app.application.project();
-    let all = context.survey.objects.iter().filter(|it| is_project(it) && it.key.name == name);
+    let all = projects(context.survey).filter(|it| it.key.name == name);
     let all: Vec<&Object> = all.collect();
     let own: Vec<&Object> =
         all.iter().copied().filter(|object| object.environment == Some(app.environment)).collect();
@@ -90,14 +90,15 @@ fn project<'a>(context: &Context<'a>, app: &App) -> Option<(&'a Object, AppProje
     Some((chosen, AppProject::from_value(chosen.value()).ok()?))
 }
 
-fn is_project(object: &Object) -> bool {
-    object.key.kind == "AppProject" && object.key.group == names::GROUP
+/// The projects of a repository.
+fn projects(survey: &Survey) -> impl Iterator<Item = &Object> {
+    survey.of_kind(names::GROUP, "AppProject")
 }
 
 /// A project that a change takes away while an Application is still in it.
 fn removed(context: &Context<'_>, app: &App, once: &mut Once) {
     let name = app.application.project();
-    let has = |survey: &Survey| survey.objects.iter().any(|it| is_project(it) && it.key.name == name);
+    let has = |survey: &Survey| projects(survey).any(|it| it.key.name == name);
     if name == "default" || !context.base.is_some_and(has) || has(context.survey) {
         return;
     }
@@ -115,7 +116,7 @@ fn removed(context: &Context<'_>, app: &App, once: &mut Once) {
 /// is told.
 fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) -> bool {
     let name = app.application.project();
-    let is_there = context.survey.objects.iter().any(|it| is_project(it) && it.key.name == name);
+    let is_there = projects(context.survey).any(|it| it.key.name == name);
     let is_slip = similar_names::nearest_slip(name, ["default"].into_iter()).is_some();
     let is_no_name = !dns1123_subdomain(name).is_empty();
     // A template of another tool's, or a form.
@@ -141,8 +142,7 @@ const ENOUGH_DECLARED: usize = 6;
 /// in, or nearly so, and no file speaks of this one otherwise.
 fn undeclared(context: &Context<'_>, app: &App, once: &mut Once) {
     let (survey, name) = (context.survey, app.application.project());
-    let declared: BTreeSet<&str> =
-        survey.objects.iter().filter(|it| is_project(it)).map(|it| it.key.name.as_str()).collect();
+    let declared: BTreeSet<&str> = projects(survey).map(|it| it.key.name.as_str()).collect();
     let is_open = |name: &str| placeholders::is_in(name) || name.contains(['$', '%', '<', '@']);
     if name.is_empty() || name == "default" || is_open(name) || declared.contains(name) {
         return;

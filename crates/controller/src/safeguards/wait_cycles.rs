@@ -82,11 +82,11 @@ fn awaited(object: &Value) -> Vec<ResourceKey> {
         ResourceKey::new(names::GROUP, "Application", text("namespace"), text("name"))
     };
     let object = tiphys_status::put_back(object);
-    let list = |path: &[&str]| object.at(path).and_then(Value::as_array).cloned().unwrap_or_default();
+    let list = |path: &[&str]| object.at(path).and_then(Value::as_array).into_iter().flatten();
     let members = list(&["status", "resources"]);
     let waits = list(&["status", "operationState", "tiphys", "waits"]);
-    let waited: Vec<Value> = waits.iter().filter_map(|wait| wait.get("object").cloned()).collect();
-    members.iter().chain(&waited).filter(is_application).map(key).collect()
+    let waited = waits.filter_map(|wait| wait.get("object"));
+    members.chain(waited).filter(is_application).map(key).collect()
 }
 
 /// Whether an Application cannot begin because nobody has brought its project yet; there is always one that

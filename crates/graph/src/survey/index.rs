@@ -35,6 +35,7 @@ impl Object {
 pub(crate) struct Index {
     worlds: BTreeMap<ObjectScope, Vec<ObjectId>>,
     keys: HashMap<ResourceKey, Namesakes>,
+    kinds: HashMap<String, Vec<ObjectId>>,
 }
 
 /// The objects of one key.
@@ -52,6 +53,10 @@ impl Index {
         let mut index = Self::default();
         for object in objects {
             index.worlds.entry(object.world()).or_default().push(object.id);
+            match index.kinds.get_mut(&object.key.kind) {
+                Some(known) => known.push(object.id),
+                None => drop(index.kinds.insert(object.key.kind.clone(), vec![object.id])),
+            }
             let is_rendered = !matches!(object.owner, Owner::Unit(id) if is_file(id));
             match index.keys.get_mut(&object.key) {
                 Some(known) => {
@@ -94,6 +99,12 @@ impl Survey {
     pub fn with_key(&self, key: &ResourceKey) -> impl Iterator<Item = &Object> {
         let ids = self.index().keys.get(key).map(|known| known.ids.as_slice()).unwrap_or_default();
         ids.iter().map(|id| self.object(*id))
+    }
+
+    /// The objects of a group and kind.
+    pub fn of_kind<'a>(&'a self, group: &'a str, kind: &str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let ids = self.index().kinds.get(kind).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().map(|id| self.object(*id)).filter(move |object| object.key.group == group)
     }
 
     /// Whether an object of a key is rendered, and does not only stand in files that nothing reads.
