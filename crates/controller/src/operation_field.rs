@@ -2,7 +2,9 @@
 //! (controller `setOperationState`): by it other programs know that one is under way, and who takes it away
 //! wants to be rid of it.
 
-use tiphys_model::{Application, Operation, OperationPhase};
+use std::sync::Arc;
+
+use tiphys_model::{Application, Operation, OperationPhase, names};
 use tiphys_value::{ObjectExt, Value, json};
 
 /// Whether an operation is under way.
@@ -66,12 +68,20 @@ pub(crate) fn without_running(app: &mut Application) {
     }
 }
 
-/// The same of an object, by the operation that is under way.
-pub(crate) fn without_newer(object: &mut Value, running: &Operation) {
-    if requested_operation(object).is_some_and(|asked| !is_same(&asked, running))
-        && let Some(map) = object.as_object_mut()
-    {
+/// Takes out of an object that was just written what was asked for since: another operation than the one that
+/// is under way, and a refresh, as the write took away what was asked before it. What compares with this
+/// object then leaves both alone.
+pub(crate) fn without_newer(object: &mut Arc<Value>, running: &Operation) {
+    let is_newer = requested_operation(object).is_some_and(|asked| !is_same(&asked, running));
+    if is_newer && let Some(map) = Arc::make_mut(object).as_object_mut() {
         map.remove("operation");
+    }
+    for request in [names::REFRESH, names::REFRESH_TIMESTAMP] {
+        if object.annotation(request).is_some()
+            && let Some(Value::Object(all)) = Arc::make_mut(object).pointer_mut("/metadata/annotations")
+        {
+            all.remove(request);
+        }
     }
 }
 
@@ -135,6 +145,23 @@ mod tests {
             taken_away(&running, &without(&["operation", "operationState"])).is_none(),
             "nothing would begin again"
         );
+    }
+
+    #[test]
+    fn what_is_asked_for_after_a_write_is_left_alone_by_the_next() {
+        let running = serde_json::from_value::<Operation>(json!({"sync": {"prune": true}})).unwrap();
+        let mut newer = app(json!({"sync": {"revision": "b"}}), "Running");
+        newer["metadata"] = json!({"annotations": {"argocd.argoproj.io/refresh": "hard", "note": "x"}});
+        let mut written = Arc::new(newer);
+        without_newer(&mut written, &running);
+        assert_eq!(
+            (written.get("operation"), &written["metadata"]),
+            (None, &json!({"annotations": {"note": "x"}}))
+        );
+        let same = app(json!({"sync": {"prune": true}}), "Running");
+        let mut written = Arc::new(same.clone());
+        without_newer(&mut written, &running);
+        assert_eq!(*written, same);
     }
 
     #[test]

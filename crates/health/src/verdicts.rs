@@ -25,9 +25,30 @@ pub(crate) struct Verdicts(Arc<Mutex<HashMap<String, Verdict>>>);
 
 #[derive(Debug)]
 struct Verdict {
-    /// Stands for the whole object.
-    content: u64,
+    /// Which state of the object was judged.
+    state: ObjectState,
     health: Option<HealthStatus>,
+}
+
+/// What tells the states of an object apart.
+#[derive(Debug, PartialEq)]
+enum ObjectState {
+    /// Its `resourceVersion`, which every write changes.
+    Version(String),
+    /// A hash of all of it, for an object that has none.
+    Content(u64),
+}
+
+impl ObjectState {
+    fn of(object: &Value) -> Self {
+        let version = object.resource_version();
+        if !version.is_empty() {
+            return Self::Version(version.to_owned());
+        }
+        let mut hasher = DefaultHasher::new();
+        object.hash(&mut hasher);
+        Self::Content(hasher.finish())
+    }
 }
 
 impl Verdicts {
@@ -47,9 +68,9 @@ impl Verdicts {
         if uid.is_empty() {
             return judge(clock);
         }
-        let content = content_of(object);
+        let state = ObjectState::of(object);
         let known = self.0.lock();
-        if let Some(verdict) = known.get(uid).filter(|verdict| verdict.content == content) {
+        if let Some(verdict) = known.get(uid).filter(|verdict| verdict.state == state) {
             return Ok(verdict.health.clone());
         }
         drop(known);
@@ -60,7 +81,7 @@ impl Verdicts {
             if known.len() >= MAX_OBJECTS {
                 known.clear();
             }
-            known.insert(uid.to_owned(), Verdict { content, health: health.clone() });
+            known.insert(uid.to_owned(), Verdict { state, health: health.clone() });
         }
         Ok(health)
     }
@@ -75,12 +96,6 @@ fn noticing(clock: &Clock, is_timeless: &Arc<AtomicBool>) -> Clock {
     })
 }
 
-fn content_of(object: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    object.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -91,7 +106,7 @@ mod tests {
     use super::*;
 
     fn object(phase: &str) -> Value {
-        json!({"metadata": {"uid": "u", "resourceVersion": "1"}, "status": {"phase": phase}})
+        json!({"metadata": {"uid": "u", "resourceVersion": phase}, "status": {"phase": phase}})
     }
 
     #[test]
@@ -110,6 +125,8 @@ mod tests {
         assert_eq!(of("a"), ("a".into(), 1));
         assert_eq!(of("b"), ("b".into(), 2));
         assert_eq!(of("a"), ("a".into(), 3));
+        assert_eq!(of(""), (String::new(), 4));
+        assert_eq!(of(""), (String::new(), 4));
     }
 
     #[test]

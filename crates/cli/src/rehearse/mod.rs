@@ -6,6 +6,7 @@ mod cron_trial;
 mod earlier_installs;
 mod effects;
 mod fault_file;
+mod fault_play;
 mod fault_sweep;
 mod found;
 mod html;
@@ -46,10 +47,11 @@ use crate::{
 pub(crate) use args::Args;
 use args::Output;
 use effects::Effects;
+use fault_play::FaultPlay;
 use found::Found;
 use play::{Played, Rules};
 use report::{Change, Difference, Ended, Report, VERSION};
-use subject::{Subject, on_virtual_time, targets};
+use subject::{Subject, on_virtual_time};
 
 /// Plays and tells.
 ///
@@ -105,17 +107,13 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
     if let Some(file) = &args.fault_file {
         faults.extend(fault_file::read(file)?);
     }
-    let (brought, mut played) = subject.play(rules, &[])?;
-    let mut without_faults = None;
-    if !faults.is_empty() {
-        let targets = targets(brought.as_ref(), &played, &subject.plan);
-        for fault in &faults {
-            targets.check(fault).map_err(WrongUse)?;
-            check_begins(fault, rules.until)?;
-        }
-        faults = targets.with_webhooks_by_name(&faults);
-        without_faults = Some(Ended::from_story(&played.story));
-        played = subject.replay(brought.as_ref(), rules, &faults)?;
+    let brought = subject.base(rules)?;
+    let (played, without_faults);
+    if faults.is_empty() {
+        (played, without_faults) = (subject.replay(brought.as_ref(), rules, &[])?, None);
+    } else {
+        let done = FaultPlay::run(subject, brought.as_ref(), rules, faults)?;
+        (faults, played, without_faults) = (done.faults, done.played, Some(done.without));
     }
     let differences = match args.argo_cd {
         true => Some(differences(subject, rules, &faults, &played)?),
@@ -218,21 +216,6 @@ fn hidden_causes(brought: Option<&Played>, played: &Played, subject: &Subject) -
     let plans = (subject.before(), &subject.plan);
     all.extend(silent_effects::of_change((&was, &is), plans, &played.story));
     Ok(all)
-}
-
-/// Checks that a fault begins before the rehearsal ends.
-fn check_begins(fault: &Timed, until: Duration) -> anyhow::Result<()> {
-    if fault.start < until {
-        return Ok(());
-    }
-    let told = |span: Duration| text::time(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-    let why = format!(
-        "fault {:?} begins at {}, and the rehearsal ends at {}: give --until more",
-        fault.text,
-        told(fault.start),
-        told(until)
-    );
-    Err(WrongUse(why).into())
 }
 
 /// The faults as they were written, each once: one may be of several webhooks.

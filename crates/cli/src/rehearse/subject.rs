@@ -112,20 +112,29 @@ impl Subject {
         found.iter().chain(&self.plan.notices).cloned().collect()
     }
 
+    /// The state before a change; `None` if there is none, and all is brought up from nothing.
+    ///
+    /// # Errors
+    /// A cluster cannot be set up.
+    pub(super) fn base(&self, rules: Rules) -> anyhow::Result<Option<Played>> {
+        let base = match &self.base {
+            Base::Empty => return Ok(None),
+            Base::Plan(before) => {
+                let (plan, known) = &**before;
+                let rules = Rules { only_end: true, ..rules };
+                on_virtual_time(bring_up((plan, known), &self.installed, rules, Vec::new()))?
+            }
+            Base::Found(found) => on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?,
+        };
+        Ok(Some(base))
+    }
+
     /// Brings it up, and plays the change if there is one. Returns both ends, that of the change last.
     ///
     /// # Errors
     /// A cluster cannot be set up.
     pub(super) fn play(&self, rules: Rules, faults: &[Timed]) -> anyhow::Result<(Option<Played>, Played)> {
-        let brought = match &self.base {
-            Base::Empty => None,
-            Base::Plan(before) => {
-                let (plan, known) = &**before;
-                let rules = Rules { only_end: true, ..rules };
-                Some(on_virtual_time(bring_up((plan, known), &self.installed, rules, Vec::new()))?)
-            }
-            Base::Found(found) => Some(on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?),
-        };
+        let brought = self.base(rules)?;
         let played = self.replay(brought.as_ref(), rules, faults)?;
         Ok((brought, played))
     }

@@ -55,7 +55,7 @@ impl Operator {
         key: &AppKey,
         app: &mut Application,
         compared: Option<Compared>,
-        object: &Value,
+        before: &mut Arc<Value>,
         cluster: &Arc<ConnectedCluster>,
         report: &mut Report,
     ) -> Next {
@@ -89,7 +89,7 @@ impl Operator {
         };
         note_revisions(&mut state, &compared.rendering);
         note_namespace(&mut state, app);
-        self.take_steps(app, state, compared, object, &acting, report).await
+        self.take_steps(app, state, compared, before, &acting, report).await
     }
 
     /// Plans and acts until there is nothing to do but wait.
@@ -98,12 +98,11 @@ impl Operator {
         app: &mut Application,
         mut state: SyncState,
         mut compared: Compared,
-        object: &Value,
+        before: &mut Arc<Value>,
         acting: &Cluster,
         report: &mut Report,
     ) -> Next {
         let key = &AppKey::from_app(app);
-        let mut before = object.clone();
         let is_out_of_reach = |key: &AppKey| self.apps.is_out_of_reach(key);
         for _ in 0..MAX_STEPS {
             let newest = self.apps.known_rendering(key);
@@ -118,11 +117,11 @@ impl Operator {
                 note_generated(app, &state, &compared.comparison);
                 self.show_outcome(key, app, &compared).await;
             }
-            if !self.persist(key, app, &state, &mut before, report).await {
+            if !self.persist(key, app, &state, before, report).await {
                 // What is done without a trace would be done twice after a crash.
                 return Next::default();
             }
-            if !state.is_completed() && has_no_operation(&before) && self.was_taken_away(key).await {
+            if !state.is_completed() && has_no_operation(before) && self.was_taken_away(key).await {
                 // The next writing would bring it back.
                 app.status.operation_state = None;
                 self.apps.note_taken_away(key, Some(state.shown.operation));
@@ -152,7 +151,7 @@ impl Operator {
                 None => break,
             }
         }
-        self.persist(key, app, &state, &mut before, report).await;
+        self.persist(key, app, &state, before, report).await;
         Next::at_once()
     }
 
@@ -241,7 +240,7 @@ impl Operator {
         key: &AppKey,
         app: &mut Application,
         state: &SyncState,
-        before: &mut Value,
+        before: &mut Arc<Value>,
         report: &mut Report,
     ) -> bool {
         let shown = Some(state.to_operation_state());
@@ -256,7 +255,7 @@ impl Operator {
         }
         let written = self.writer.status(key, before, app, report).await;
         if let Some(now) = self.home.cache.peek(&own_key(app)) {
-            *before = Value::clone(&now);
+            *before = now;
         }
         if written {
             // What was asked for since is served after this one, not taken away with it.

@@ -24,6 +24,8 @@ pub(crate) mod status;
 mod step;
 mod write;
 
+use std::sync::Arc;
+
 pub(crate) use apply::Operator;
 use decide::decide;
 use observe::{AskedRefresh, Observed, level_of, observe, take_refresh};
@@ -112,9 +114,10 @@ impl Engine {
         if app.operation.is_some() && !is_running(&app) {
             self.ask_anew(key, &app);
         }
-        let mut next = self.bring_forward(key, &mut app, level, &object, report).await;
+        let mut before = object;
+        let mut next = self.bring_forward(key, &mut app, level, &mut before, report).await;
         next.is_under_way = is_running(&app);
-        let written = self.writer.status(key, &object, &app, report).await;
+        let written = self.writer.status(key, &before, &app, report).await;
         self.apps.mark_seen(key);
         if written && !next.again && is_at_rest(&app) {
             let now = self.home.cache.peek(&key.of_application());
@@ -123,13 +126,14 @@ impl Engine {
         next
     }
 
-    /// Compares, decides about automated sync, and works on the operation if there is one.
+    /// Compares, decides about automated sync, and works on the operation if there is one. `before` is what
+    /// was written last.
     async fn bring_forward(
         &self,
         key: &AppKey,
         app: &mut Application,
         level: Refresh,
-        object: &Value,
+        before: &mut Arc<Value>,
         report: &mut Report,
     ) -> Next {
         let faults = self.policies.spec_faults(app);
@@ -174,7 +178,7 @@ impl Engine {
             let is_meant =
                 rendering.targets.is_ok() || !operation::asks_for_newest(app, in_force, can_render_at);
             let compared = compared.filter(|_| is_meant);
-            let worked = self.operator.operate(key, app, compared, object, &cluster, report).await;
+            let worked = self.operator.operate(key, app, compared, before, &cluster, report).await;
             next.at = earliest(next.at, worked.at);
             next.again |= worked.again;
         }

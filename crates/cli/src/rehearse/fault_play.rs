@@ -1,0 +1,72 @@
+//! A play with faults, beside the same play without them.
+
+use std::time::Duration;
+
+use tiphys_stage::fault::{Fault, Timed};
+
+use super::{
+    play::{Played, Rules},
+    report::Ended,
+    subject::{Subject, targets},
+    text,
+};
+use crate::exit::WrongUse;
+
+/// What was played with faults.
+pub(super) struct FaultPlay {
+    /// The faults, each under the full name of what fails.
+    pub faults: Vec<Timed>,
+    /// How it ends without them.
+    pub without: Ended,
+    /// The play with them.
+    pub played: Played,
+}
+
+impl FaultPlay {
+    /// Plays the change on what was brought up, or brings up if there is no change, with faults and without.
+    ///
+    /// # Errors
+    /// What is to fail is not there, a fault begins after the end, or a cluster cannot be set up.
+    pub(super) fn run(
+        subject: &Subject,
+        brought: Option<&Played>,
+        rules: Rules,
+        faults: Vec<Timed>,
+    ) -> anyhow::Result<Self> {
+        for fault in &faults {
+            check_begins(fault, rules.until)?;
+        }
+        // Webhooks may be told by other names than their own, which the play without faults shows.
+        let are_full_names = !faults.iter().any(|fault| matches!(fault.fault, Fault::Webhook(..)));
+        let (plain, early) = std::thread::scope(|scope| {
+            let play = || subject.replay(brought, rules, &faults);
+            let early = are_full_names.then(|| scope.spawn(play));
+            let plain = subject.replay(brought, rules, &[]);
+            let broken_off = |_| Err(anyhow::anyhow!("the play with faults broke off"));
+            (plain, early.map(|thread| thread.join().unwrap_or_else(broken_off)))
+        });
+        let plain = plain?;
+        let targets = targets(brought, &plain, &subject.plan);
+        for fault in &faults {
+            targets.check(fault).map_err(WrongUse)?;
+        }
+        let faults = targets.with_webhooks_by_name(&faults);
+        let played = early.unwrap_or_else(|| subject.replay(brought, rules, &faults))?;
+        Ok(Self { faults, without: Ended::from_story(&plain.story), played })
+    }
+}
+
+/// Checks that a fault begins before the rehearsal ends.
+fn check_begins(fault: &Timed, until: Duration) -> anyhow::Result<()> {
+    if fault.start < until {
+        return Ok(());
+    }
+    let told = |span: Duration| text::time(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+    let why = format!(
+        "fault {:?} begins at {}, and the rehearsal ends at {}: give --until more",
+        fault.text,
+        told(fault.start),
+        told(until)
+    );
+    Err(WrongUse(why).into())
+}
