@@ -44,7 +44,7 @@ use crate::{
         chart_values_read::Reads,
         dedup::Once,
         field_paths::{place, source},
-        placeholders, several_values,
+        placeholders, several_values, text_values,
     },
 };
 
@@ -136,7 +136,7 @@ fn inline(
             context.survey.app_span(app, &whole)
         }),
         None => {
-            if let Ok(values) = tiphys_yaml::from_yaml(&helm.values) {
+            if let Some(values) = text_values::read(&helm.values) {
                 told(&values, &|_| context.survey.app_span(app, &field.key("values")));
             }
         }

@@ -16,6 +16,8 @@ mod a1_wave_order;
 mod a2_eviction_blocked;
 mod a2_finalizer_without_controller;
 mod a2_unknown_finalizer;
+mod alertmanager_receivers;
+mod ambiguous_kinds;
 mod b1_other_tool;
 mod b2_installed_twice;
 mod b3_repeated_object;
@@ -41,6 +43,7 @@ mod c2_collector_config;
 mod c2_empty_series;
 mod c2_escaped_template;
 mod c2_exported;
+mod c2_grafana_refused;
 mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
@@ -234,6 +237,7 @@ mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
+mod terraform_arguments;
 mod unread_chart_values;
 
 pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
@@ -280,6 +284,7 @@ pub const ALL: &[&Rule] = &[
     &c2_empty_series::RULE,
     &c2_escaped_template::RULE,
     &c2_exported::RULE,
+    &c2_grafana_refused::RULE,
     &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,

@@ -1,15 +1,16 @@
 //! Values for charts that are out of reach, which these charts do not know.
 
 use tiphys_diag::{Diagnostic, Severity, Span};
-use tiphys_value::{FieldPath, Value};
+use tiphys_value::{FieldPath, Location, Value};
+use tiphys_yaml::Profile;
 
 use super::d2_unread_values::RULE;
 use crate::{
     Context, Finding, Report,
     support::{
-        chart_uses::{ChartUse, ValuesWriter},
+        chart_uses::{ChartUse, ValuesFile, ValuesWriter},
         dedup::Once,
-        field_paths::keys,
+        field_paths::{keys, place},
         known_values::{KnownValues, Unread},
         several_values,
         value_steps::{Step, path_below},
@@ -172,6 +173,9 @@ pub(super) fn place_of(
     index: usize,
     path: &[Step<'_>],
 ) -> Option<Span> {
+    if let Some(file) = used.files.iter().find(|file| file.index == index) {
+        return place_in_file(context, file, path);
+    }
     let place = used.values_at.as_ref().filter(|place| place.index == index)?;
     Some(match &place.writer {
         ValuesWriter::Release(at) => {
@@ -182,6 +186,16 @@ pub(super) fn place_of(
             context.survey.app_span(context.survey.app(*app), &path_below(field.clone(), path))
         }
     })
+}
+
+/// The line of a file that gives a value.
+fn place_in_file(context: &Context<'_>, file: &ValuesFile, path: &[Step<'_>]) -> Option<Span> {
+    let files = &context.survey.files;
+    let text = files.text(&file.path)?;
+    let document = tiphys_yaml::parse_first(&text, Profile::Go2).ok()??;
+    let root = if file.below.is_empty() { FieldPath::default() } else { keys(&[&file.below]) };
+    let start = place(&document.root, &path_below(root, path));
+    Some(files.span(&Location::new(file.path.as_str(), start.line, start.column)))
 }
 
 /// Whether a line gives a value a name, which is there to be referred to.

@@ -457,3 +457,28 @@ fn what_stands_in_for_an_annotation_of_a_cluster_is_no_value_to_be_judged() {
     // Which folder is meant does not depend on the cluster.
     assert_eq!(with("ege").len(), 1);
 }
+
+#[test]
+fn a_chart_calls_a_volume_as_the_key_of_its_persistence() {
+    let of = |key: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: films, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: films}}\n  source:\n    repoURL: https://charts.example.com\n    chart: films\n    targetRevision: 1.0.0\n    helm:\n      valuesObject:\n        persistence: {{{key}: {{enabled: true}}}}\n        extraVolumes: [{{name: settings-old, emptyDir: {{}}}}]\n        extraInitContainers: [{{name: move, image: \"alpine:3.20\", volumeMounts: [{{name: settings, mountPath: /a}}]}}]\n"
+        );
+        crate::common::found("E2-values-volume", &[("app.yaml", app.as_str())]).len()
+    };
+    assert_eq!(of("settings"), 0);
+}
+
+#[test]
+fn a_script_that_terraform_fills_in_is_no_script_yet() {
+    let script = "#!/bin/bash\nset -e\n%{ if enabled }\necho on\n%{ endif }\n";
+    assert!(crate::common::found("G1-script-syntax", &[("infra/start.sh", script)]).is_empty());
+    assert_eq!(
+        crate::common::found(
+            "G1-script-syntax",
+            &[("infra/start.sh", "#!/bin/bash\nif true; then\necho on\n")]
+        )
+        .len(),
+        1
+    );
+}

@@ -141,3 +141,125 @@ fn a_job_says_when_it_restarts_though_nothing_renders_it() {
     assert_eq!(of(""), 1);
     assert_eq!(of("      restartPolicy: Never\n"), 0);
 }
+
+#[test]
+fn receivers_in_values_are_those_that_the_routes_of_the_chart_name() {
+    let of = |receivers: &str, route: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: watch, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: watch}}\n  source:\n    repoURL: https://prometheus-community.github.io/helm-charts\n    chart: kube-prometheus-stack\n    targetRevision: 70.0.0\n    helm:\n      valuesObject:\n        alertmanager:\n          config:\n            route: {route}\n            receivers: {receivers}\n"
+        );
+        found("C2-undefined-name", &[("app.yaml", &app)]).len()
+    };
+    assert_eq!(of("[{name: pager}]", "{receiver: pager}"), 1);
+    assert_eq!(of("[{name: pager}, {name: 'null'}]", "{receiver: pager}"), 0);
+    assert_eq!(of("[{name: pager}]", "{receiver: pager, routes: []}"), 0);
+    assert_eq!(of("[{name: pager}]", "{receiver: pager, routes: [{receiver: pagr}]}"), 1);
+    assert_eq!(of("[]", "{receiver: pager}"), 0);
+}
+
+#[test]
+fn a_namespace_is_made_for_the_destination_alone() {
+    let of = |destination: &str, more: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: gate, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc{destination}}}\n  source: {{repoURL: https://git.example.com/shop, path: gate, targetRevision: HEAD}}\n  syncPolicy: {{syncOptions: [CreateNamespace=true]}}\n"
+        );
+        let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gate}\ndata: {a: b}\n";
+        let build = format!("namespace: gateway\nresources: [config.yaml{more}]\n");
+        let made = "apiVersion: v1\nkind: Namespace\nmetadata: {name: gateway}\n";
+        let mut files = vec![
+            ("root/app.yaml", app.as_str()),
+            ("gate/config.yaml", config),
+            ("gate/kustomization.yaml", &build),
+        ];
+        if !more.is_empty() {
+            files.push(("gate/namespace.yaml", made));
+        }
+        found("C5-no-namespace", &files).len()
+    };
+    assert_eq!(of("", ""), 1);
+    assert_eq!(of(", namespace: gateway", ""), 0);
+    assert_eq!(of("", ", namespace.yaml"), 0);
+}
+
+#[test]
+fn a_chart_without_a_release_serves_what_the_newest_serves() {
+    let of = |version: &str, api: &str| {
+        let script = format!(
+            "#!/bin/sh\nhelm upgrade --install eso external-secrets/external-secrets \\\n  -n eso{version}\n"
+        );
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: shop}\n  source: {repoURL: https://git.example.com/shop, path: shop, targetRevision: HEAD}\n";
+        let secret = format!(
+            "apiVersion: external-secrets.io/{api}\nkind: ExternalSecret\nmetadata: {{name: db}}\nspec:\n  secretStoreRef: {{name: vault, kind: ClusterSecretStore}}\n  data: [{{secretKey: a, remoteRef: {{key: a}}}}]\n"
+        );
+        let files = [("root/app.yaml", app), ("shop/secret.yaml", &secret), ("install.sh", &script)];
+        found("C2-unserved-version", &files).len()
+    };
+    assert_eq!(of("", "v1beta1"), 1);
+    assert_eq!(of(" --version 0.10.0", "v1beta1"), 0);
+    assert_eq!(of("", "v1"), 0);
+}
+
+#[test]
+fn an_image_has_an_owner_who_pushes_it() {
+    let of = |own: &str, other: &str| {
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: shop}\n  source: {repoURL: https://git.example.com/acme/shop, path: shop, targetRevision: HEAD}\n";
+        let pods: String = [own, other]
+            .iter()
+            .map(|image| {
+                format!(
+                    "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p{}}}\nspec: {{containers: [{{name: a, image: {image}}}]}}\n",
+                    image.len()
+                )
+            })
+            .collect();
+        found("D2-left-placeholder", &[("root/app.yaml", app), ("shop/pods.yaml", &pods)]).len()
+    };
+    assert_eq!(of("ghcr.io/owner/api:1.0.0", "ghcr.io/acme/tools:1.0.0"), 1);
+    assert_eq!(of("ghcr.io/acme/api:1.0.0", "ghcr.io/acme/tools:1.0.0"), 0);
+    // A sample: nothing tells who the owner is.
+    assert_eq!(of("ghcr.io/owner/api:1.0.0", "ghcr.io/others/tools:1.0.0"), 0);
+}
+
+#[test]
+fn a_field_that_a_release_took_away_is_told() {
+    let of = |version: &str, field: &str| {
+        let files = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: workflows, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: argo}}\n  source: {{repoURL: https://argoproj.github.io/argo-helm, chart: argo-workflows, targetRevision: {version}}}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: jobs, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: jobs}}\n  source: {{repoURL: https://git.example.com/shop, path: jobs, targetRevision: HEAD}}\n"
+        );
+        let job = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: CronWorkflow\nmetadata: {{name: clean}}\nspec:\n  {field}\n  workflowSpec: {{workflowTemplateRef: {{name: clean}}}}\n"
+        );
+        found("C2-unserved-version", &[("root/apps.yaml", &files), ("jobs/clean.yaml", &job)]).len()
+    };
+    assert_eq!(of("1.0.20", "schedule: \"0 * * * *\""), 1);
+    assert_eq!(of("1.0.20", "schedules: [\"0 * * * *\"]"), 0);
+    assert_eq!(of("0.45.0", "schedule: \"0 * * * *\""), 0);
+}
+
+#[test]
+fn who_manages_fields_cannot_be_kept() {
+    let of = |options: &str, path: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: shop, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: shop}}\n  source: {{repoURL: https://git.example.com/shop, path: shop, targetRevision: HEAD}}\n  syncPolicy: {{syncOptions: [{options}]}}\n  ignoreDifferences: [{{group: apps, kind: Deployment, jqPathExpressions: [{path}]}}]\n"
+        );
+        found("C2-ignore-expression", &[("app.yaml", &app)]).len()
+    };
+    let both = "RespectIgnoreDifferences=true, ServerSideApply=true";
+    assert_eq!(of(both, ".metadata.managedFields"), 1);
+    assert_eq!(of(both, ".spec.replicas"), 0);
+    assert_eq!(of("ServerSideApply=true", ".metadata.managedFields"), 0);
+}
+
+#[test]
+fn an_id_of_grafana_is_short_and_plain() {
+    let of = |uid: &str| {
+        let rules = format!(
+            "apiVersion: 1\ngroups:\n- name: shop\n  rules:\n  - uid: {uid}\n    title: down\n    condition: C\n    data:\n    - refId: A\n      datasourceUid: prometheus\n"
+        );
+        found("C2-grafana-refused", &[("grafana/alerts.yaml", &rules)]).len()
+    };
+    assert_eq!(of("shop-kubernetes-deployment-without-any-replica"), 1);
+    assert_eq!(of("\"shop down\""), 1);
+    assert_eq!(of("shop-deployment-without-replica"), 0);
+    assert_eq!(of("${CLUSTER}-kubernetes-deployment-without-any-replica"), 0);
+}
