@@ -137,7 +137,8 @@ fn owners(context: &Context<'_>, report: &mut Report) {
                 .at(survey.span(pod.object, &container.path.key("image")), "nobody pushes this image")
                 .because("the registry answers `denied` or `not found`, and the pod waits with ErrImagePull")
                 .help(format!("other images of this repository are at {registry}/{owner}"));
-            once.add(container.image(), RULE.finding(context, pod.object, diagnostic).likely());
+            // Many images of one owner have one cause.
+            once.add_by(format!("{registry}/{word}"), RULE.finding(context, pod.object, diagnostic).likely());
         }
     }
     once.report(report);

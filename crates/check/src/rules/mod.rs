@@ -173,6 +173,7 @@ mod e5_import_missing;
 mod e5_program_missing;
 mod e5_stage_missing;
 mod e6_command_args_clash;
+mod e6_forbidden_command;
 mod e6_no_shell;
 mod e6_probe_variable;
 mod e6_root_refused;
@@ -414,6 +415,7 @@ pub const ALL: &[&Rule] = &[
     &e5_program_missing::RULE,
     &e5_stage_missing::RULE,
     &e6_command_args_clash::RULE,
+    &e6_forbidden_command::RULE,
     &e6_no_shell::RULE,
     &e6_probe_variable::RULE,
     &e6_root_refused::RULE,

@@ -263,3 +263,50 @@ fn an_id_of_grafana_is_short_and_plain() {
     assert_eq!(of("shop-deployment-without-replica"), 0);
     assert_eq!(of("${CLUSTER}-kubernetes-deployment-without-any-replica"), 0);
 }
+
+#[test]
+fn a_command_in_a_pod_does_what_its_account_may() {
+    let of = |command: &str, verbs: &str, resource: &str| {
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: shop}\n  source: {repoURL: https://git.example.com/shop, path: shop, targetRevision: HEAD}\n";
+        let objects = format!(
+            "apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: restart}}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {{name: restart}}\nrules: [{{apiGroups: [apps], resources: [{resource}], verbs: [{verbs}]}}]\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {{name: restart}}\nroleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: restart}}\nsubjects: [{{kind: ServiceAccount, name: restart, namespace: shop}}]\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {{name: restart}}\nspec:\n  template:\n    spec:\n      serviceAccountName: restart\n      restartPolicy: Never\n      containers:\n      - name: a\n        image: alpine/k8s:1.33.0\n        command: [sh, -c, \"{command}\"]\n"
+        );
+        found("E6-forbidden-command", &[("root/app.yaml", app), ("shop/objects.yaml", &objects)]).len()
+    };
+    let restart = "kubectl -n shop rollout restart deployment/web && echo done";
+    assert_eq!(of(restart, "get, list", "deployments"), 1);
+    assert_eq!(of(restart, "get, patch", "deployments"), 0);
+    assert_eq!(of(restart, "'*'", "'*'"), 0);
+    assert_eq!(of("kubectl scale deploy/web --replicas=0", "get, patch", "deployments"), 1);
+    assert_eq!(
+        of("kubectl scale deploy/web --replicas=0", "get, patch", "deployments, deployments/scale"),
+        0
+    );
+    assert_eq!(of("echo 'see: kubectl get secret a'", "get", "deployments"), 0);
+    assert_eq!(of("kubectl --kubeconfig=/k rollout restart deployment/web", "get", "deployments"), 0);
+}
+
+#[test]
+fn a_set_that_is_applied_later_brings_its_charts_later() {
+    let of = |wave: &str| {
+        let app = |name: &str, wave: &str, path: &str| {
+            format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd, annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: {name}}}\n  source: {{repoURL: https://git.example.com/shop, path: {path}, targetRevision: HEAD}}\n  syncPolicy: {{automated: {{}}, retry: {{limit: 5}}}}\n"
+            )
+        };
+        let set = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: watch, namespace: argocd, annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}}}\nspec:\n  generators: [{{list: {{elements: [{{name: stack}}]}}}}]\n  template:\n    metadata: {{name: 'watch-{{{{name}}}}'}}\n    spec:\n      project: default\n      destination: {{server: https://kubernetes.default.svc, namespace: watch}}\n      source: {{repoURL: https://prometheus-community.github.io/helm-charts, chart: kube-prometheus-stack, targetRevision: 70.0.0}}\n"
+        );
+        let monitor = "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: store}\nspec: {selector: {matchLabels: {app: store}}, endpoints: [{port: http}]}\n";
+        let (root, store) = (app("root", "0", "apps"), app("store", "2", "store"));
+        let files = [
+            ("root.yaml", root.as_str()),
+            ("apps/store.yaml", store.as_str()),
+            ("apps/watch.yaml", set.as_str()),
+            ("store/monitor.yaml", monitor),
+        ];
+        found("C5-cr-before-chart", &files).len()
+    };
+    assert_eq!(of("5"), 1);
+    assert_eq!(of("1"), 0);
+}
