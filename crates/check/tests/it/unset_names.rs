@@ -344,3 +344,27 @@ fn values_stand_below_values() {
     assert!(is_told("remediation", "it stands below install or upgrade"));
     assert!(!is_told("install", "it is meant to be one of the values"));
 }
+
+#[test]
+fn a_folder_beside_a_chart_hides_its_services_only_if_it_may_bring_some() {
+    let of = |kind: &str, host: &str| {
+        let app = |name: &str, namespace: &str, sources: &str| {
+            format!(
+                "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: {namespace}}}\n  sources:\n{sources}"
+            )
+        };
+        let store = "  - {repoURL: https://charts.bitnami.com/bitnami, chart: postgresql, targetRevision: 16.2.1}\n  - {repoURL: https://git.example.com/shop, path: store, targetRevision: HEAD}\n";
+        let web = "  - {repoURL: https://git.example.com/shop, path: web, targetRevision: HEAD}\n";
+        let apps = app("postgresql", "store", store) + &app("web", "web", web);
+        let beside = format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: extra, namespace: store}}\n");
+        let pod = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: web, namespace: web}}\nspec: {{containers: [{{name: web, image: \"web:1.0.0\", env: [{{name: DB, value: \"{host}.store.svc.cluster.local:5432\"}}]}}]}}\n"
+        );
+        let files =
+            [("root/apps.yaml", apps.as_str()), ("store/extra.yaml", &beside), ("web/pod.yaml", &pod)];
+        found("F4-unknown-host", &files).len()
+    };
+    assert_eq!(of("ConfigMap", "postgresql-postgresql"), 1);
+    assert_eq!(of("ConfigMap", "postgresql"), 0);
+    assert_eq!(of("Service", "postgresql-postgresql"), 0);
+}
