@@ -65,7 +65,8 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
                 };
                 let column = u32::try_from(word.start()).unwrap_or_default() + 1;
                 let span = files.span(&Location::new(path.clone(), number, column));
-                once.add(&kind, finding(word.as_str(), (&kind, first, meant), span));
+                // One habit of a repository, in however many scripts.
+                once.add_by(format!("{kind} {meant}"), finding(word.as_str(), (&kind, first, meant), span));
             }
         }
     }

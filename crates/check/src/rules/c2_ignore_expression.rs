@@ -81,8 +81,8 @@ fn rules(context: &Context<'_>, object: &Object, path: &[&str], once: &mut Once)
     }
 }
 
-/// That whoever manages the fields is ignored, where what is ignored is taken from the live object and applied by
-/// the server: it takes no object that says who manages its fields.
+/// That whoever manages the fields is ignored, where what is ignored is taken from the live object and
+/// applied by the server: it takes no object that says who manages its fields.
 fn managed_fields(
     context: &Context<'_>,
     object: &Object,

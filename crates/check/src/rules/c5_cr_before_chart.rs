@@ -131,8 +131,8 @@ fn providers<'a>(context: &'a Context<'_>) -> Vec<Provider<'a>> {
     if found.iter().all(|it| it.chart.is_none()) { Vec::new() } else { found }
 }
 
-/// The ApplicationSet, as another Application renders it, that yields an Application: before it is applied there is
-/// no Application.
+/// The ApplicationSet, as another Application renders it, that yields an Application: before it is applied
+/// there is no Application.
 fn set_of(context: &Context<'_>, app: &App) -> Option<ObjectId> {
     let Declaration::Set(id) = app.declaration else { return None };
     let declared = &context.survey.sets[id.0].declared;

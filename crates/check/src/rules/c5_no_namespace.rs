@@ -5,10 +5,10 @@
 //!
 //! It is told only where other Applications of the repository do make theirs, and no script or text names the
 //! namespace. Of Flux it speaks of every namespace that something goes to: that of an object, the
-//! `targetNamespace` of a Kustomization, and that of a HelmRelease without `install.createNamespace`. It is told
-//! where an Application asks for its namespace to be made, and its destination names none: nothing is made then,
-//! wherever its objects go. And it is told of an object that says nearly, but not quite, the namespace that its Application deploys
-//! to, where nothing else says the same.
+//! `targetNamespace` of a Kustomization, and that of a HelmRelease without `install.createNamespace`. It is
+//! told where an Application asks for its namespace to be made, and its destination names none: nothing is
+//! made then, wherever its objects go. And it is told of an object that says nearly, but not quite, the
+//! namespace that its Application deploys to, where nothing else says the same.
 //!
 //! People see: `namespaces "shop" not found`, `one or more objects failed to apply`.
 //!

@@ -9,7 +9,8 @@
 //! `ghcr.io/owner/web` is one, too, where other images of the repository have a true owner at that registry: the
 //! Applications pull an image that nobody pushed.
 //!
-//! The rule speaks of values where at most five such values are in the repository: a template for others has many.
+//! The rule speaks of values where at most five such values are in the repository: a template for others
+//! has many.
 //!
 //! ## Bad
 //! ```yaml
@@ -84,8 +85,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Images of Applications with a word for an owner in the place of one, where other images of the repository have
-/// its true owner.
+/// Images of Applications with a word for an owner in the place of one, where other images of the
+/// repository have its true owner.
 fn owners(context: &Context<'_>, report: &mut Report) {
     const WORDS: [&str; 8] = [
         "owner",

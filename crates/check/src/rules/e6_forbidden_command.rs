@@ -1,12 +1,13 @@
 //! # A command in a pod may not do what it asks for
 //!
-//! A CronJob restarts a Deployment, a hook waits for a Secret: the script calls kubectl as the ServiceAccount of the
-//! pod. What no role grants the account, the API server refuses. `scale` needs `deployments/scale`, `logs` needs
-//! `pods/log`, `exec` needs `pods/exec`, and a rollout is restarted by a patch.
+//! A CronJob restarts a Deployment, a hook waits for a Secret: the script calls kubectl as the
+//! ServiceAccount of the pod. What no role grants the account, the API server refuses. `scale` needs
+//! `deployments/scale`, `logs` needs `pods/log`, `exec` needs `pods/exec`, and a rollout is restarted by a
+//! patch.
 //!
-//! The rule speaks where the account has roles, all of which are in the repository, and none of them has the
-//! resource with a verb that the command needs. It reads commands of containers, and scripts that they mount from a
-//! ConfigMap.
+//! The rule speaks where the account has roles, all of which are in the repository, and none of them has
+//! the resource with a verb that the command needs. It reads commands of containers, and scripts that they
+//! mount from a ConfigMap.
 //!
 //! People see: `Error from server (Forbidden): deployments.apps "web" is forbidden: User
 //! "system:serviceaccount:shop:restart" cannot patch resource "deployments"`.
@@ -314,19 +315,19 @@ fn is_granted(rules: &[&Value], need: &Need) -> bool {
 mod tests {
     use super::needs_of;
 
-    fn of(verb: &str, rest: &str) -> Vec<String> {
+    fn needs_as_text(verb: &str, rest: &str) -> Vec<String> {
         needs_of(verb, rest).iter().map(|need| format!("{} {}", need.verbs[0], need.resource)).collect()
     }
 
     #[test]
     fn commands_say_what_they_need() {
-        assert_eq!(of("get", "-n shop secret db -o jsonpath={.data.a}"), ["get secrets"]);
-        assert_eq!(of("get", "pods -l app=web"), ["list pods"]);
-        assert_eq!(of("rollout restart", "deployment/web"), ["patch deployments"]);
-        assert_eq!(of("scale", "--replicas=0 deploy/web"), ["patch deployments/scale"]);
-        assert_eq!(of("logs", "job/a"), ["get pods/log"]);
-        assert_eq!(of("get", "crd,ingress"), ["list customresourcedefinitions", "list ingresses"]);
-        assert!(of("get", "policies.kyverno.io").is_empty());
+        assert_eq!(needs_as_text("get", "-n shop secret db -o jsonpath={.data.a}"), ["get secrets"]);
+        assert_eq!(needs_as_text("get", "pods -l app=web"), ["list pods"]);
+        assert_eq!(needs_as_text("rollout restart", "deployment/web"), ["patch deployments"]);
+        assert_eq!(needs_as_text("scale", "--replicas=0 deploy/web"), ["patch deployments/scale"]);
+        assert_eq!(needs_as_text("logs", "job/a"), ["get pods/log"]);
+        assert_eq!(needs_as_text("get", "crd,ingress"), ["list customresourcedefinitions", "list ingresses"]);
+        assert!(needs_as_text("get", "policies.kyverno.io").is_empty());
         for (verb, rest) in
             [("create", "-f a.yaml"), ("get", "$KIND a"), ("get", "--raw /api"), ("create", "token a")]
         {

@@ -2,9 +2,9 @@
 //!
 //! A script or pipeline waits for a rollout, reads a Secret or patches a Deployment by its name and
 //! namespace. Where the repository has that object in another namespace alone, or releases what brings it
-//! into another one, the command fails each time, and everything after it does not run. So it does where a script
-//! asks for a `backup`, and two operators of the repository have a kind of this name: kubectl takes the first by
-//! its group.
+//! into another one, the command fails each time, and everything after it does not run. So it does where a
+//! script asks for a `backup`, and two operators of the repository have a kind of this name: kubectl takes
+//! the first by its group.
 //!
 //! People see: `Error from server (NotFound): deployments.apps "web" not found`, `error: no matching
 //! resources found`, `error: timed out waiting for the condition`.

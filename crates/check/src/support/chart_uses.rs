@@ -321,9 +321,9 @@ fn of_release(context: &Context<'_>, at: usize, release: &Object) -> Option<Char
     })
 }
 
-/// The values that a release of Flux is given, the weakest first, and whether some are out of reach that say more
-/// than one thing. Those of
-/// `valuesFrom` come before its own, which are merged over them (Flux docs, "Values references").
+/// The values that a release of Flux is given, the weakest first, and whether some are out of reach that
+/// say more than one thing. Those of `valuesFrom` come before its own, which are merged over them (Flux
+/// docs, "Values references").
 fn values_of_release(context: &Context<'_>, release: &Object) -> (Vec<Value>, bool) {
     let spec = &release.value()["spec"];
     let mut found = Vec::new();
