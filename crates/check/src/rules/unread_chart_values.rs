@@ -41,8 +41,14 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
                 })
                 .collect();
             told.sort_by_key(|(_, span)| span.start.line);
+            // Each with a comment of its own stands alone.
+            let is_silenced =
+                |(_, span): &(&Unread<'_>, Span)| several_values::is_silenced(&context.survey.files, span);
+            let (silenced, told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_silenced);
             let (refused, ignored): (Vec<_>, Vec<_>) = told.into_iter().partition(|(it, _)| it.is_refused);
-            for several in [refused, ignored].into_iter().filter(|several| !several.is_empty()) {
+            let alone = silenced.into_iter().map(|it| vec![it]);
+            let groups = [refused, ignored].into_iter().chain(alone);
+            for several in groups.filter(|several| !several.is_empty()) {
                 let names: Vec<String> = several.iter().map(|(it, _)| it.to_string()).collect();
                 // A line that several releases have in common is told of once.
                 once.add(&names.join(" "), finding(used, known, &names, &several));

@@ -368,3 +368,20 @@ fn a_folder_beside_a_chart_hides_its_services_only_if_it_may_bring_some() {
     assert_eq!(of("ConfigMap", "postgresql"), 0);
     assert_eq!(of("Service", "postgresql-postgresql"), 0);
 }
+
+#[test]
+fn a_comment_silences_the_value_that_it_stands_at_alone() {
+    let of = |comment: &str| {
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: watch, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: watch}\n  sources:\n  - {repoURL: https://grafana.github.io/helm-charts, chart: grafana, targetRevision: 8.5.0, helm: {valueFiles: [$values/watch/values.yaml]}}\n  - {repoURL: https://git.example.com/shop, targetRevision: HEAD, ref: values}\n";
+        let values = format!("defaultDashboardsOn: true{comment}\nsidecarsOn: true\nreplicas: 1\n");
+        let files = [("root/app.yaml", app), ("watch/values.yaml", &values)];
+        found("D2-unread-values", &files)
+    };
+    let both = of("");
+    assert_eq!(both.len(), 1);
+    assert!(both[0].contains("defaultDashboardsOn") && both[0].contains("sidecarsOn"));
+    let one = of("   # tiphys:ignore D2-unread-values another program reads it");
+    // What the comment silences is told by itself, and the comment holds for nothing else.
+    assert_eq!(one.len(), 2, "{one:?}");
+    assert!(one.iter().all(|it| it.contains("defaultDashboardsOn") != it.contains("sidecarsOn")), "{one:?}");
+}
