@@ -482,3 +482,32 @@ fn a_script_that_terraform_fills_in_is_no_script_yet() {
         1
     );
 }
+
+#[test]
+fn a_kustomization_of_flux_lies_beside_what_it_builds() {
+    let root = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {interval: 1m, url: \"https://git.example.com/shop\", ref: {branch: main}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {interval: 1m, path: ./web, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    let of = |path: &str| {
+        let beside = format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: web, namespace: flux-system}}\nspec: {{interval: 1m, path: {path}, prune: true, sourceRef: {{kind: GitRepository, name: flux-system}}}}\n"
+        );
+        let maps: Vec<(String, String)> = ["a", "b", "c", "d", "e"]
+            .iter()
+            .map(|name| {
+                (
+                    format!("web/{name}.yaml"),
+                    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: web}}\n"),
+                )
+            })
+            .collect();
+        let mut files: Vec<(&str, &str)> =
+            maps.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        files.extend([
+            ("cluster/flux.yaml", root),
+            ("web/kustomization.yaml", "resources: [a.yaml, b.yaml, c.yaml, d.yaml, e.yaml]\n"),
+            ("web/ks.yaml", &beside),
+        ]);
+        crate::common::found("D3-left-out", &files).len()
+    };
+    assert_eq!(of("./web"), 0);
+    assert_eq!(of("./other"), 1);
+}
