@@ -323,11 +323,18 @@ impl<'a> Impacts<'a> {
         let declared = roots.chain(survey.sets.iter().map(|set| &set.declared));
         if of_flux.into_iter().any(|app| app.read.contains(file))
             || declared.into_iter().any(|it| it.location.file.as_ref() == file)
+            || finding.diagnostic.rule == "D2-cannot-render" && self.declares_application(file)
         {
             return Reach::Application;
         }
         let is_around = finding.incident.starts_with('G') || finding.incident == "E5";
         if is_around { Reach::Tools } else { Reach::ByHand }
+    }
+
+    /// Whether a manifest that cannot be read would be an Application or an ApplicationSet.
+    fn declares_application(&self, file: &str) -> bool {
+        let text = self.survey.files.text(file);
+        text.is_some_and(|text| text.lines().any(|line| line.starts_with("kind: Application")))
     }
 
     /// An Application with its environment, where there are several: `payments (dev)`.

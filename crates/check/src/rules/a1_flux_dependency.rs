@@ -18,6 +18,8 @@
 //! ## When to suppress
 //! Where the other object is made outside of the repository.
 
+use std::collections::BTreeSet;
+
 use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, ObjectId};
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -50,8 +52,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let all: Vec<&Object> =
         context.survey.objects.iter().filter(|it| GROUPS.contains(&it.key.group.as_str())).collect();
     let flux = Flux::from_survey(context.survey);
+    let idle = idle_files(context, &all);
     let mut once = Once::default();
-    for object in &all {
+    let in_use = all.iter().filter(|it| !idle.contains(it.rendered.location.file.as_ref()));
+    for object in in_use {
         for (name, namespace, path) in dependencies(object) {
             let found = objects_named(&all, object, name, namespace);
             let of_kind: Vec<&Object> =
@@ -80,6 +84,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
         source(context, &flux, object, &mut once);
     }
     once.report(report);
+}
+
+/// The files of Kustomizations that nothing applies, where the roots of Flux lead to most of all that there
+/// are: what they wait for, nobody waits for.
+fn idle_files<'a>(context: &'a Context<'_>, all: &[&'a Object]) -> BTreeSet<&'a str> {
+    const FEWEST: usize = 8;
+    let Some(flux) = context.survey.flux.as_deref() else { return BTreeSet::new() };
+    let applied: BTreeSet<&str> = flux.objects.iter().map(|it| it.rendered.location.file.as_ref()).collect();
+    let files = all.iter().filter(|it| it.key.kind == "Kustomization");
+    let files: BTreeSet<&str> = files.map(|it| it.rendered.location.file.as_ref()).collect();
+    let idle: BTreeSet<&str> = files.difference(&applied).copied().collect();
+    if files.len() >= FEWEST && idle.len() * 3 <= files.len() { idle } else { BTreeSet::new() }
 }
 
 /// Endings of manifests, and of templates that a script makes some from when a cluster is set up.

@@ -2,7 +2,8 @@
 //!
 //! `ignoreDifferences` takes jq path expressions. One that does not parse, or calls a function that does not
 //! exist, is not passed over: whether the Application is as it should be is not known, and nothing is synced
-//! any more. In `argocd-cm` it does that to every Application.
+//! any more. In `argocd-cm` it does that to every Application. Nor can `.metadata.managedFields` be ignored where
+//! `RespectIgnoreDifferences` and `ServerSideApply` are on.
 //!
 //! People see: `Failed to compare desired state to live state`, `unexpected token`, `function not defined`;
 //! the sync status is `Unknown`.
@@ -68,6 +69,7 @@ fn rules(context: &Context<'_>, object: &Object, path: &[&str], once: &mut Once)
     let (last, above) = path.split_last().unwrap_or((&"", &[]));
     let Some(holder) = keys(above).get(object.value()) else { return };
     for (at, rule) in list(holder, last).iter().enumerate() {
+        managed_fields(context, object, (holder, rule), &keys(path).index(at), once);
         let field = keys(path).index(at).key("jqPathExpressions");
         for (index, expression) in list(rule, "jqPathExpressions").iter().enumerate() {
             // A template of an ApplicationSet stands for what it is filled with.
@@ -76,6 +78,41 @@ fn rules(context: &Context<'_>, object: &Object, path: &[&str], once: &mut Once)
                 add(context, object, &field.clone().index(index), &error, once);
             }
         }
+    }
+}
+
+/// That whoever manages the fields is ignored, where what is ignored is taken from the live object and
+/// applied by the server: it takes no object that says who manages its fields.
+fn managed_fields(
+    context: &Context<'_>,
+    object: &Object,
+    (holder, rule): (&Value, &Value),
+    path: &FieldPath,
+    once: &mut Once,
+) {
+    let options = list(&holder["syncPolicy"], "syncOptions");
+    let is_on = |name: &str| {
+        options
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|option| option.replace(' ', "") == format!("{name}=true"))
+    };
+    if !is_on("RespectIgnoreDifferences") || !is_on("ServerSideApply") {
+        return;
+    }
+    for (key, whole) in
+        [("jqPathExpressions", ".metadata.managedFields"), ("jsonPointers", "/metadata/managedFields")]
+    {
+        let Some(at) = list(rule, key).iter().position(|it| it.as_str() == Some(whole)) else { continue };
+        let mut diagnostic = RULE
+            .diagnostic(format!("{} ignores {whole} and keeps what it ignores", object.title()))
+            .at(context.survey.value_span(object, &path.key(key).index(at)), "the live managedFields are sent back")
+            .because(
+                "with RespectIgnoreDifferences ignored fields are taken from the live object, and server-side apply answers `metadata.managedFields must be nil`",
+            )
+            .help("leave it out: Argo CD compares no managedFields anyway");
+        diagnostic.severity = Severity::Warning;
+        once.add(whole, RULE.finding(context, object, diagnostic).likely());
     }
 }
 

@@ -1,10 +1,10 @@
 //! # A resource names a part of itself that it does not have
 //!
-//! An AlertmanagerConfig routes to its receivers by name, a Workflow begins with one of its templates and
-//! chains them by name, takes the outputs of its steps by theirs; its containers mount the volumes and claims
-//! that it declares. A name that nothing in
-//! the resource has is refused by the controller: the configuration is not taken over, the Workflow ends
-//! before its first step.
+//! An AlertmanagerConfig, and values of a chart that writes the configuration of Alertmanager, route to
+//! receivers by name. A list of receivers in values replaces the chart's, and its routes stay. A Workflow
+//! begins with one of its templates and chains them by name, takes the outputs of its steps by theirs; its
+//! containers mount the volumes and claims that it declares. A name that nothing in the resource has is
+//! refused by the controller: the configuration is not taken over, the Workflow ends before its first step.
 //!
 //! People see: `undefined receiver "slak" used in route`, `spec.entrypoint template 'main' undefined`,
 //! `templates.main.tasks.test template name 'tests' undefined`, `templates.main.tasks.push dependency 'built'
@@ -29,6 +29,7 @@ use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
+use super::alertmanager_receivers;
 use crate::{
     Context, Report, Rule,
     support::{
@@ -90,6 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+    alertmanager_receivers::check(context, report);
 }
 
 impl UndefinedName<'_> {

@@ -4,6 +4,10 @@
 //! object of another version is refused, and with it the sync of its Application, though both lie in one
 //! repository. The chart may be named by an Application, a HelmRelease, or a chart that depends on it.
 //!
+//! So it is with a field that a release takes out of the definition: `schedule` of a CronWorkflow.
+//!
+//! A command that installs the chart without `--version` takes the newest release.
+//!
 //! Where nothing in the repository installs the operator, the other objects of its kinds tell what it serves:
 //! if nearly all of them ask for the newer version, the few that ask for the older one were forgotten.
 //!
@@ -26,7 +30,10 @@
 use std::{cell::LazyCell, sync::Arc};
 
 use tiphys_diag::{Severity, Span};
-use tiphys_graph::{App, Object};
+use tiphys_graph::{
+    App, Object,
+    tools::{Tool, What},
+};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::ApplicationSource;
 use tiphys_value::{Location, ObjectExt};
@@ -59,6 +66,9 @@ const KNOWN: &str = include_str!("../../data/versions-of-charts.txt");
 /// The chart whose definitions people also take from its repository.
 const OF_BUNDLE: &str = "external-secrets";
 
+/// The release that a command takes which names none.
+const NEWEST: &str = "newest";
+
 /// Since when, and until when, charts serve a version.
 struct Served {
     chart: &'static str,
@@ -67,6 +77,8 @@ struct Served {
     first: &'static str,
     end: &'static str,
     instead: &'static str,
+    /// The field that it is about; nothing if it is the version as a whole.
+    field: Option<&'static str>,
 }
 
 impl Served {
@@ -81,13 +93,14 @@ impl Served {
                 first: word()?,
                 end: word()?,
                 instead: word()?,
+                field: word(),
             })
         })
     }
 
     /// Whether a release of the chart does without it; `false` where the release is not told.
     fn is_missing_in(&self, release: &str) -> bool {
-        if matches!(release, "main" | "master" | "HEAD") {
+        if matches!(release, "main" | "master" | "HEAD" | NEWEST) {
             return self.end != "-";
         }
         let is_told =
@@ -111,6 +124,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let of_object = |it: &&Served| {
             it.version == object.value().api_version()
                 && it.kinds.split(',').any(|kind| kind == object.key.kind)
+                && it
+                    .field
+                    .is_none_or(|field| object.value().at(&field.split('.').collect::<Vec<_>>()).is_some())
         };
         let Some(served) = known.iter().find(of_object) else { continue };
         if unrendered_files::may_be_a_patch(context.survey, object) {
@@ -120,6 +136,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             Installed::By(install) if served.is_missing_in(&install.release) => {
                 finding(context, object, served, &install)
             }
+            Installed::Nowhere if served.field.is_some() => continue,
             Installed::Nowhere => match outvoted(context, object, served, &objects) {
                 Some(others) => outlier(context, object, served, others),
                 None => continue,
@@ -201,9 +218,38 @@ fn installed(
     match (found.into_iter().next(), bundle) {
         (Some(first), _) if is_one && !is_left_out => Installed::By(first),
         (_, Some(bundle)) => Installed::By(bundle),
-        (None, None) if !is_left_out => Installed::Nowhere,
+        (None, None) if !is_left_out => match by_command(context, served) {
+            Some(install) => Installed::By(install),
+            None => Installed::Nowhere,
+        },
         _ => Installed::Unclear,
     }
+}
+
+/// What commands of scripts and pipelines install, if none of them says which release: that is the newest.
+fn by_command(context: &Context<'_>, served: &Served) -> Option<Install> {
+    let files = &context.survey.files;
+    let mut found = Vec::new();
+    for writer in &context.survey.tools().writers {
+        let What::Release { chart, .. } = &writer.what else { continue };
+        if chart.rsplit('/').next() != Some(served.chart) {
+            continue;
+        }
+        // The command goes on in the next line while this one ends in a backslash.
+        let text = files.text(&writer.span.file)?;
+        let mut is_going_on = true;
+        let lines = text.lines().skip(writer.span.start.line.max(1) as usize - 1);
+        let mut command =
+            lines.take_while(|line| std::mem::replace(&mut is_going_on, line.trim_end().ends_with('\\')));
+        let is_pinned = command.any(|line| line.contains("--version"));
+        let is_command = matches!(writer.tool, Tool::Script | Tool::GitHubActions | Tool::GitLabCi);
+        if is_pinned || !is_command {
+            return None;
+        }
+        let by = format!("a command in {}", writer.span.file);
+        found.push(Install { release: NEWEST.to_owned(), by, span: writer.span.clone() });
+    }
+    found.into_iter().next()
 }
 
 /// The definitions of external-secrets as they lie in its own repository, where an Application or one
@@ -299,12 +345,30 @@ fn outlier(context: &Context<'_>, object: &Object, served: &Served, others: usiz
 }
 
 fn finding(context: &Context<'_>, object: &Object, served: &Served, install: &Install) -> crate::Finding {
+    if let Some(field) = served.field {
+        let path = keys(&field.split('.').collect::<Vec<_>>());
+        let diagnostic = RULE
+            .diagnostic(format!("{} sets {field}, which {} {} does not have", object.title(), served.chart, install.release))
+            .at(context.survey.span(object, &path), format!("gone since release {} of the chart", served.end))
+            .see(install.span.clone(), format!("{} installs it here", install.by))
+            .because("the definition has no such field: server-side apply refuses the object, and else it is dropped")
+            .help(format!("write {}", served.instead));
+        return RULE.finding(context, object, diagnostic).likely();
+    }
     let field = keys(&["apiVersion"]);
     let span: Span = context.survey.span(object, &field);
     let kind = object.key.kind.as_str();
     let diagnostic = RULE
         .diagnostic(format!("no matches for kind \"{kind}\" in version \"{}\"", served.version))
-        .at(span.clone(), format!("not served by {} {}", served.chart, install.release))
+        .at(
+            span.clone(),
+            match install.release.as_str() {
+                NEWEST => {
+                    format!("not served by {} from {} on, and no release is named", served.chart, served.end)
+                }
+                release => format!("not served by {} {release}", served.chart),
+            },
+        )
         .see(install.span.clone(), format!("{} installs it here", install.by))
         .because("the API server has no such resource, so that the sync of the whole Application fails")
         .help(format!("served is {}", served.instead));

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use tiphys_diag::Severity;
 use tiphys_graph::{
-    App, AppId, Object, ObjectId,
+    App, AppId, Declaration, Object, ObjectId,
     order::{Meeting, Relation},
     tools::{Action, Component},
     waits::retries,
@@ -56,6 +56,8 @@ struct Provider<'a> {
     app: &'a App,
     /// Its declaration in what another Application renders.
     declared: Option<ObjectId>,
+    /// Whether that is an ApplicationSet, which yields it later.
+    is_of_set: bool,
     /// What it defines; nothing where it may be everything.
     chart: Option<&'static Defining>,
     used: Option<&'a ChartUse>,
@@ -104,8 +106,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn providers<'a>(context: &'a Context<'_>) -> Vec<Provider<'a>> {
     let order = &context.analyses().order;
     let of = |app: &'a App, chart, used| {
-        let declared = order.parent(app.id).map(|(_, object)| object);
-        Provider { app, declared, chart, used }
+        let parent = order.parent(app.id).map(|(_, object)| object);
+        let set = set_of(context, app).filter(|_| parent.is_none());
+        Provider { app, declared: parent.or(set), is_of_set: set.is_some(), chart, used }
     };
     let mut found = Vec::new();
     for used in context.chart_uses() {
@@ -126,6 +129,20 @@ fn providers<'a>(context: &'a Context<'_>) -> Vec<Provider<'a>> {
     let named: Vec<AppId> = found.iter().map(|it: &Provider<'_>| it.app.id).collect();
     found.extend(unseen.filter(|app| !named.contains(&app.id)).map(|app| of(app, None, None)));
     if found.iter().all(|it| it.chart.is_none()) { Vec::new() } else { found }
+}
+
+/// The ApplicationSet, as another Application renders it, that yields an Application: before it is applied
+/// there is no Application.
+fn set_of(context: &Context<'_>, app: &App) -> Option<ObjectId> {
+    let Declaration::Set(id) = app.declaration else { return None };
+    let declared = &context.survey.sets[id.0].declared;
+    let is_it = |it: &&Object| {
+        it.key.kind == "ApplicationSet"
+            && it.environment == Some(app.environment)
+            && it.rendered.location.file == declared.location.file
+            && it.value().name() == declared.value.name()
+    };
+    context.survey.objects.iter().find(is_it).map(|it| it.id)
 }
 
 fn says_definitions(app: &App) -> bool {
@@ -189,6 +206,9 @@ fn early(context: &Context<'_>, provider: &Provider<'_>, object: &Object, app: &
     if let Relation::Before(meeting) | Relation::Same(meeting) = relation
         && !is_near(context, &meeting, app, declaration)
     {
+        return None;
+    }
+    if provider.is_of_set && !matches!(relation, Relation::Before(_)) {
         return None;
     }
     match relation {

@@ -5,9 +5,10 @@
 //!
 //! It is told only where other Applications of the repository do make theirs, and no script or text names the
 //! namespace. Of Flux it speaks of every namespace that something goes to: that of an object, the
-//! `targetNamespace` of a Kustomization, and that of a HelmRelease without `install.createNamespace`. It is told,
-//! too, of an object that says nearly, but not quite, the namespace that its Application deploys
-//! to, where nothing else says the same.
+//! `targetNamespace` of a Kustomization, and that of a HelmRelease without `install.createNamespace`. It is
+//! told where an Application asks for its namespace to be made, and its destination names none: nothing is
+//! made then, wherever its objects go. And it is told of an object that says nearly, but not quite, the
+//! namespace that its Application deploys to, where nothing else says the same.
 //!
 //! People see: `namespaces "shop" not found`, `one or more objects failed to apply`.
 //!
@@ -76,6 +77,54 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     flux_namespaces::check(context, report);
     beside_destination(context, report);
+    without_destination(context, report);
+}
+
+/// Objects of Applications that ask for their namespace to be made and do not say which: one finding for each
+/// namespace.
+fn without_destination(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let asks = |app: &&App| {
+        app.application.spec.destination.namespace.is_empty()
+            && app.application.sync_options().is_on("CreateNamespace")
+    };
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for app in survey.apps.iter().filter(asks) {
+        let in_namespace =
+            survey.objects_of(app.id).filter(|it| is_namespaced(&it.value().gvk()) == Some(true));
+        for object in in_namespace {
+            let namespace = object.key.namespace.as_str();
+            let is_open = !namespace.is_empty()
+                && !GIVEN.contains(&namespace)
+                && namespace != app.application.metadata.namespace
+                && !namespace.starts_with("openshift")
+                && !placeholders::is_in(namespace);
+            if !is_open
+                || told.contains(namespace)
+                || creates(survey, app, namespace)
+                || survey.objects.iter().any(|it| it.key.kind == "Namespace" && it.key.name == namespace)
+                || is_product(context, namespace)
+                || is_made_by_command(survey, namespace)
+                || is_declared(context, namespace)
+            {
+                continue;
+            }
+            told.insert(namespace);
+            let diagnostic = RULE
+                .diagnostic(format!("{} goes to namespace {namespace}, which nothing makes", object.title()))
+                .at(survey.span(object, &keys(&["metadata", "namespace"])), "this namespace")
+                .see(
+                    survey.app_span(app, &keys(&["spec", "syncPolicy", "syncOptions"])),
+                    "this makes the namespace of the destination, which names none",
+                )
+                .because(format!(
+                    "on a cluster without it the sync of {} fails: `namespaces \"{namespace}\" not found`",
+                    app.name()
+                ))
+                .help("render the Namespace too, or name it in spec.destination.namespace");
+            report.add(RULE.finding(context, object, diagnostic).likely());
+        }
+    }
 }
 
 /// Objects whose namespace is nearly that of their Application, and that of nothing else in the repository.

@@ -6,7 +6,11 @@
 //!
 //! People see: `401 Unauthorized`, `invalid client`, a login page that says that the client is unknown.
 //!
-//! The rule speaks where at most five such values are in the repository: a template for others has many.
+//! `ghcr.io/owner/web` is one, too, where other images of the repository have a true owner at that registry: the
+//! Applications pull an image that nobody pushed.
+//!
+//! The rule speaks of values where at most five such values are in the repository: a template for others
+//! has many.
 //!
 //! ## Bad
 //! ```yaml
@@ -23,11 +27,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use tiphys_diag::{Severity, Span};
+use tiphys_graph::Object;
 
 use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, unused_files, value_steps::each_text},
+    support::{dedup::Once, images::Image, placeholders, pods, unused_files, value_steps::each_text},
 };
 
 /// See the module.
@@ -66,6 +71,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             });
         }
     }
+    owners(context, report);
     if found.len() > MANY {
         return;
     }
@@ -77,6 +83,66 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .help("write the value, or name a Secret that has it");
         report.add(Finding::new(RULE.incident, diagnostic).likely());
     }
+}
+
+/// Images of Applications with a word for an owner in the place of one, where other images of the
+/// repository have its true owner.
+fn owners(context: &Context<'_>, report: &mut Report) {
+    const WORDS: [&str; 8] = [
+        "owner",
+        "your-github-username",
+        "your-org",
+        "your-user",
+        "your-username",
+        "yourorg",
+        "yourusername",
+        "<owner>",
+    ];
+    let survey = context.survey;
+    let is_rendered = |object: &&Object| survey.app_of(object).is_some_and(|app| !survey.is_symbolic(app));
+    let objects: Vec<&Object> = survey.objects.iter().filter(is_rendered).collect();
+    let pods = || objects.iter().filter_map(|object| pods::pod_of(object));
+    let owner_at = |image: &str, registry: &str| {
+        Image::parse(image).filter(|it| it.registry == registry).map(|it| it.publisher().1.to_owned())
+    };
+    let mut once = Once::default();
+    for pod in pods() {
+        for container in pod.containers() {
+            let Some(image) = Image::parse(container.image()) else { continue };
+            let (registry, word) = image.publisher();
+            if !WORDS.contains(&word) || unused_files::is_in_unused_folder(&pod.object.rendered.location.file)
+            {
+                continue;
+            }
+            // The owner whose repository this is, as its other images have it.
+            let is_own = |owner: &str| {
+                let address = format!("/{owner}/").to_ascii_lowercase();
+                let mut apps = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
+                apps.any(|source| source.repo_url.to_ascii_lowercase().contains(&address))
+            };
+            let mut others = pods().flat_map(|pod| {
+                let images: Vec<String> = pod.containers().map(|it| it.image().to_owned()).collect();
+                images
+            });
+            let Some(owner) =
+                others.find_map(|it| owner_at(&it, registry).filter(|it| it != word && is_own(it)))
+            else {
+                continue;
+            };
+            let diagnostic = RULE
+                .diagnostic(format!(
+                    "image {} of {} has {word:?} in the place of an owner",
+                    container.image(),
+                    pod.object.title()
+                ))
+                .at(survey.span(pod.object, &container.path.key("image")), "nobody pushes this image")
+                .because("the registry answers `denied` or `not found`, and the pod waits with ErrImagePull")
+                .help(format!("other images of this repository are at {registry}/{owner}"));
+            // Many images of one owner have one cause.
+            once.add_by(format!("{registry}/{word}"), RULE.finding(context, pod.object, diagnostic).likely());
+        }
+    }
+    once.report(report);
 }
 
 #[cfg(test)]

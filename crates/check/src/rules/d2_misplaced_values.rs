@@ -44,7 +44,7 @@ use crate::{
         chart_values_read::Reads,
         dedup::Once,
         field_paths::{place, source},
-        placeholders, several_values,
+        placeholders, several_values, text_values,
     },
 };
 
@@ -125,7 +125,7 @@ fn inline(
     let mut told = |values: &Value, span: &dyn Fn(&FieldPath) -> Span| {
         let found = find_misplaced(values, reads);
         let spans = found.iter().map(|it| span(&it.path)).collect();
-        add(&found, &by, folder, spans, Some(app), once);
+        add(&context.survey.files, (&found, spans), (&by, folder), Some(app), once);
     };
     match &helm.values_object {
         Some(values) => told(values, &|path| {
@@ -136,7 +136,7 @@ fn inline(
             context.survey.app_span(app, &whole)
         }),
         None => {
-            if let Ok(values) = tiphys_yaml::from_yaml(&helm.values) {
+            if let Some(values) = text_values::read(&helm.values) {
                 told(&values, &|_| context.survey.app_span(app, &field.key("values")));
             }
         }
@@ -158,12 +158,36 @@ fn of_file(
         let start = place(&document.root, &it.path);
         files.span(&Location::new(path.clone(), start.line, start.column))
     };
-    add(&found, path, folder, found.iter().map(span).collect(), None, once);
+    let spans = found.iter().map(span).collect();
+    add(files, (&found, spans), (path, folder), None, once);
     Some(())
 }
 
-/// Adds what is told of the misplaced values of one writer.
-fn add(several: &[Misplaced], by: &str, folder: &str, spans: Vec<Span>, app: Option<&App>, once: &mut Once) {
+/// Adds what is told of the misplaced values of one writer: each with a comment that silences it alone, and
+/// the others together.
+fn add(
+    files: &Files,
+    (found, spans): (&[Misplaced], Vec<Span>),
+    writer: (&str, &str),
+    app: Option<&App>,
+    once: &mut Once,
+) {
+    let all: Vec<(&Misplaced, Span)> = found.iter().zip(spans).collect();
+    let (silenced, told): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(_, span)| several_values::is_silenced(files, span));
+    for group in std::iter::once(told).chain(silenced.into_iter().map(|it| vec![it])) {
+        add_together(&group, writer, app, once);
+    }
+}
+
+fn add_together(
+    several: &[(&Misplaced, Span)],
+    (by, folder): (&str, &str),
+    app: Option<&App>,
+    once: &mut Once,
+) {
+    let spans = several.iter().map(|(_, span)| span.clone());
+    let several: Vec<&Misplaced> = several.iter().map(|(it, _)| *it).collect();
     let names: Vec<&str> = several.iter().map(|it| it.shown.as_str()).collect();
     if names.is_empty() {
         return;
@@ -174,7 +198,7 @@ fn add(several: &[Misplaced], by: &str, folder: &str, spans: Vec<Span>, app: Opt
         several_values::at_each(RULE.diagnostic(message), spans, "has no effect", "nor has this").because(
             "Helm hands a chart any value, and a template that asks for another one gets the chart's own",
         );
-    for it in several {
+    for it in &several {
         let instead = if several.len() == 1 { String::new() } else { format!(" for {}", it.shown) };
         diagnostic = diagnostic.help(format!("the templates read {}{instead}", it.meant));
     }

@@ -187,6 +187,12 @@ fn beside_all(context: &Context<'_>, file: &str, listed_by_flux: &FluxListings) 
     if is_by_habit && SWITCHED.contains(&kind.as_str()) {
         return None;
     }
+    // A Kustomization of Flux that builds this very folder is for who applies it from above.
+    let builds_folder = |object: &Object| {
+        let path = object.value().str_at(&["spec", "path"]).unwrap_or_default();
+        object.key.group == "kustomize.toolkit.fluxcd.io"
+            && path.trim_start_matches("./").trim_end_matches('/') == folder
+    };
     let is_rendered = |title: &str| {
         survey
             .objects
@@ -198,7 +204,9 @@ fn beside_all(context: &Context<'_>, file: &str, listed_by_flux: &FluxListings) 
         || is_for_others(&kind) && !is_named_elsewhere(survey, path, object)
         || ["builtin", "viaduct.ai"].iter().any(|group| kind.starts_with(group))
         || object.is_none_or(|object| {
-            is_rendered(&object.title()) || placeholders::has_placeholder(object.value())
+            is_rendered(&object.title())
+                || builds_folder(object)
+                || placeholders::has_placeholder(object.value())
         })
         || unused_files::is_ignored(&survey.files, path)
         || unused_files::is_in_unused_folder(path)

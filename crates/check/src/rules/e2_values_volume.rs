@@ -70,6 +70,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 #[derive(Default)]
 struct Names<'a> {
     volumes: Vec<&'a str>,
+    /// Keys of maps of volumes.
+    of_keys: BTreeSet<&'a str>,
     mounts: BTreeMap<&'a str, Vec<Step<'a>>>,
     /// What whole containers mount that stand among the values.
     of_containers: BTreeSet<&'a str>,
@@ -92,6 +94,11 @@ impl<'a> Names<'a> {
         for (key, below) in map {
             steps.push(Step::Key(key));
             let small = key.to_ascii_lowercase();
+            // `persistence: {config: {…}}`: the chart calls the volume as the key.
+            if small.ends_with("persistence") || small.ends_with("volumes") {
+                self.of_keys
+                    .extend(below.as_object().into_iter().flat_map(|map| map.keys()).map(String::as_str));
+            }
             for (at, item) in below.as_array().into_iter().flatten().enumerate() {
                 let name = text(item, "name");
                 if name.is_empty() || placeholders::is_in(name) {
@@ -114,7 +121,7 @@ impl<'a> Names<'a> {
 
     /// The volume that a mount means which has none: one that nothing mounts, and that is called nearly so.
     fn meant(&self, mounted: &str) -> Option<&'a str> {
-        if self.volumes.contains(&mounted) {
+        if self.volumes.contains(&mounted) || self.of_keys.contains(mounted) {
             return None;
         }
         let mut free: Vec<&'a str> =

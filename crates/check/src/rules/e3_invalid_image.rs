@@ -117,6 +117,10 @@ fn is_filled_in(image: &str) -> bool {
             && word.starts_with(|c: char| c.is_ascii_uppercase())
             && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
     };
+    // The address of a page is none, whatever it is filled in with.
+    if image.contains("@http") {
+        return false;
+    }
     placeholders::is_in(image)
         || !image.is_ascii()
         || (image.split_whitespace().count() > 2 && !image.starts_with(COMMAND))

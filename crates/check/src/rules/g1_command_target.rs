@@ -2,7 +2,9 @@
 //!
 //! A script or pipeline waits for a rollout, reads a Secret or patches a Deployment by its name and
 //! namespace. Where the repository has that object in another namespace alone, or releases what brings it
-//! into another one, the command fails each time, and everything after it does not run.
+//! into another one, the command fails each time, and everything after it does not run. So it does where a
+//! script asks for a `backup`, and two operators of the repository have a kind of this name: kubectl takes
+//! the first by its group.
 //!
 //! People see: `Error from server (NotFound): deployments.apps "web" not found`, `error: no matching
 //! resources found`, `error: timed out waiting for the condition`.
@@ -30,6 +32,7 @@ use tiphys_schema::Catalog;
 use tiphys_value::ObjectExt;
 use tiphys_vfs::base_name;
 
+use super::ambiguous_kinds;
 use crate::{
     Context, Finding, Report, Rule,
     support::{dedup::Once, placeholders, scripted_objects::is_scripted, unused_files},
@@ -96,6 +99,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+    ambiguous_kinds::check(context, report);
 }
 
 /// What a command asks for, where its words are written out.

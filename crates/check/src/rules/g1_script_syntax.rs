@@ -36,6 +36,7 @@ use tiphys_yaml::Node;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        placeholders,
         shell_syntax::{self, Opened},
         unused_files,
     },
@@ -75,7 +76,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // What another tool fills in is no script yet, and other shells have rules of their own.
         let is_bourne = !first.starts_with("#!")
             || first.ends_with("sh") && !first.contains("fish") && !first.contains("zsh");
-        if !is_bourne || text.contains("{{") || text.contains("{%") || text.contains("<%") {
+        if !is_bourne || text.contains("{{") || text.contains("{%") || placeholders::is_template(&text) {
             continue;
         }
         if let Some((opened, line)) = shell_syntax::unclosed(&text) {

@@ -4,13 +4,15 @@
 //! of it define stops the plan; so does a function that reads a file that is not there, or a default of a
 //! variable that speaks of another one, or a block that belongs into another one (`lifecycle`), or a resource
 //! for an alias of a provider that the module neither configures nor declares among its
-//! `configuration_aliases`. The classics are two branches that add the same output, and a manifest that moved
+//! `configuration_aliases`. Nor does the Kubernetes provider take an argument in the wrong block of a pod, and of
+//! two `set` blocks of one name a `helm_release` keeps the later alone. The classics are two branches that add the same output, and a manifest that moved
 //! while `file("${path.module}/…")` stayed.
 //!
 //! People see: `Error: Duplicate output definition`, `Error: Duplicate resource "aws_eip" configuration`,
 //! `Error: Invalid function argument: no file exists at "…"`, `Error: Variables not allowed`,
 //! `Error: Unsupported block type`, `Error: Provider configuration not present`, `Error: Missing
-//! required provider configuration`, `Error: Duplicate required providers configuration`.
+//! required provider configuration`, `Error: Duplicate required providers configuration`, `Error: Unsupported
+//! argument: An argument named "name" is not expected here`.
 //!
 //! ## Bad
 //! ```hcl
@@ -32,6 +34,7 @@ use tiphys_diag::{Severity, Span};
 use tiphys_graph::tools::terraform::{Block, FileRead, Reference};
 use tiphys_vfs::{EntryKind, join, parent};
 
+use super::terraform_arguments;
 use crate::{
     Context, Finding, Report, Rule,
     support::{placeholders, unused_files},
@@ -48,6 +51,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    terraform_arguments::check(context, report);
     let terraform = &context.survey.tools().terraform;
     let mut defined: BTreeMap<(&str, String), &Span> = BTreeMap::new();
     for (file, blocks) in terraform.files.iter().filter(|(file, _)| is_read(file)) {

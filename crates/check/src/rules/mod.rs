@@ -16,6 +16,8 @@ mod a1_wave_order;
 mod a2_eviction_blocked;
 mod a2_finalizer_without_controller;
 mod a2_unknown_finalizer;
+mod alertmanager_receivers;
+mod ambiguous_kinds;
 mod b1_other_tool;
 mod b2_installed_twice;
 mod b3_repeated_object;
@@ -41,6 +43,7 @@ mod c2_collector_config;
 mod c2_empty_series;
 mod c2_escaped_template;
 mod c2_exported;
+mod c2_grafana_refused;
 mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
@@ -170,6 +173,7 @@ mod e5_import_missing;
 mod e5_program_missing;
 mod e5_stage_missing;
 mod e6_command_args_clash;
+mod e6_forbidden_command;
 mod e6_no_shell;
 mod e6_probe_variable;
 mod e6_root_refused;
@@ -234,6 +238,7 @@ mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
+mod terraform_arguments;
 mod unread_chart_values;
 
 pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
@@ -280,6 +285,7 @@ pub const ALL: &[&Rule] = &[
     &c2_empty_series::RULE,
     &c2_escaped_template::RULE,
     &c2_exported::RULE,
+    &c2_grafana_refused::RULE,
     &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
@@ -409,6 +415,7 @@ pub const ALL: &[&Rule] = &[
     &e5_program_missing::RULE,
     &e5_stage_missing::RULE,
     &e6_command_args_clash::RULE,
+    &e6_forbidden_command::RULE,
     &e6_no_shell::RULE,
     &e6_probe_variable::RULE,
     &e6_root_refused::RULE,

@@ -1,15 +1,16 @@
 //! Values for charts that are out of reach, which these charts do not know.
 
 use tiphys_diag::{Diagnostic, Severity, Span};
-use tiphys_value::{FieldPath, Value};
+use tiphys_value::{FieldPath, Location, Value};
+use tiphys_yaml::Profile;
 
 use super::d2_unread_values::RULE;
 use crate::{
     Context, Finding, Report,
     support::{
-        chart_uses::{ChartUse, ValuesWriter},
+        chart_uses::{ChartUse, ValuesFile, ValuesWriter},
         dedup::Once,
-        field_paths::keys,
+        field_paths::{keys, place},
         known_values::{KnownValues, Unread},
         several_values,
         value_steps::{Step, path_below},
@@ -40,8 +41,14 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
                 })
                 .collect();
             told.sort_by_key(|(_, span)| span.start.line);
+            // Each with a comment of its own stands alone.
+            let is_silenced =
+                |(_, span): &(&Unread<'_>, Span)| several_values::is_silenced(&context.survey.files, span);
+            let (silenced, told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_silenced);
             let (refused, ignored): (Vec<_>, Vec<_>) = told.into_iter().partition(|(it, _)| it.is_refused);
-            for several in [refused, ignored].into_iter().filter(|several| !several.is_empty()) {
+            let alone = silenced.into_iter().map(|it| vec![it]);
+            let groups = [refused, ignored].into_iter().chain(alone);
+            for several in groups.filter(|several| !several.is_empty()) {
                 let names: Vec<String> = several.iter().map(|(it, _)| it.to_string()).collect();
                 // A line that several releases have in common is told of once.
                 once.add(&names.join(" "), finding(used, known, &names, &several));
@@ -172,6 +179,9 @@ pub(super) fn place_of(
     index: usize,
     path: &[Step<'_>],
 ) -> Option<Span> {
+    if let Some(file) = used.files.iter().find(|file| file.index == index) {
+        return place_in_file(context, file, path);
+    }
     let place = used.values_at.as_ref().filter(|place| place.index == index)?;
     Some(match &place.writer {
         ValuesWriter::Release(at) => {
@@ -182,6 +192,16 @@ pub(super) fn place_of(
             context.survey.app_span(context.survey.app(*app), &path_below(field.clone(), path))
         }
     })
+}
+
+/// The line of a file that gives a value.
+fn place_in_file(context: &Context<'_>, file: &ValuesFile, path: &[Step<'_>]) -> Option<Span> {
+    let files = &context.survey.files;
+    let text = files.text(&file.path)?;
+    let document = tiphys_yaml::parse_first(&text, Profile::Go2).ok()??;
+    let root = if file.below.is_empty() { FieldPath::default() } else { keys(&[&file.below]) };
+    let start = place(&document.root, &path_below(root, path));
+    Some(files.span(&Location::new(file.path.as_str(), start.line, start.column)))
 }
 
 /// Whether a line gives a value a name, which is there to be referred to.

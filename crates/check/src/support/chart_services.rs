@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use tiphys_graph::{AppId, ObjectScope};
+use tiphys_model::ApplicationSource;
 use tiphys_value::Value;
 
 use super::{
@@ -82,15 +83,37 @@ fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &
     let is_here = |namespaced: &str| namespaced.is_empty() || namespaced == namespace;
     unknown_release
         || context.survey.apps.iter().any(|app| {
-            let is_one =
-                app.application.spec.effective_sources().iter().filter(|it| it.reference.is_empty()).count()
-                    == 1;
+            let sources = app.application.spec.effective_sources();
+            let others = sources.iter().filter(|it| it.reference.is_empty());
+            // Beside the chart often stands a folder of this repository.
+            let is_one = others.filter(|it| !has_no_services(context, it)).count() == 1;
             !app.is_rendered()
                 && is_here(&app.application.spec.destination.namespace)
                 && matches!(cluster.scope(), ObjectScope::Cluster(environment, name)
                     if *environment == app.environment && **name == *app.cluster())
                 && !(is_one && known.contains(&app.id))
         })
+}
+
+/// Whether a source is a folder of this repository with plain manifests, none of which is a Service.
+fn has_no_services(context: &Context<'_>, source: &ApplicationSource) -> bool {
+    let folder = source.path.trim_start_matches("./").trim_end_matches('/');
+    let files = &context.survey.files;
+    if !source.chart.is_empty() || folder.is_empty() || !files.has_folder(folder) {
+        return false;
+    }
+    let below = format!("{folder}/");
+    let mut inside = files.paths().filter(|path| path.starts_with(&below));
+    !inside.any(|path| {
+        // A chart, a program that writes manifests, or a kustomization that takes some from elsewhere.
+        let is_made = path.ends_with("Chart.yaml") || path.ends_with("sonnet");
+        is_made
+            || files.text(path).is_some_and(|text| {
+                let takes_more =
+                    text.contains("helmCharts:") || text.contains("- ../") || text.contains("- http");
+                takes_more || text.lines().any(|line| line.trim_end() == "kind: Service")
+            })
+    })
 }
 
 /// Whether a text stands somewhere in values.

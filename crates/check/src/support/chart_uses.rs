@@ -13,6 +13,7 @@ use tiphys_vfs::{base_name, join, parent};
 use super::{
     field_paths, known_charts,
     pods::{list, text},
+    text_values,
 };
 use crate::Context;
 
@@ -28,6 +29,8 @@ pub(crate) struct ChartUse {
     pub values: Vec<Value>,
     /// Where one of them stands that somebody wrote for this chart alone.
     pub values_at: Option<ValuesPlace>,
+    /// Which of them are those of files.
+    pub files: Vec<ValuesFile>,
     /// The folder of the chart that depends on it.
     pub parent: Option<String>,
     /// Who names it, for messages.
@@ -52,6 +55,29 @@ pub(crate) struct ValuesPlace {
     pub index: usize,
     /// What they are a part of.
     pub writer: ValuesWriter,
+}
+
+/// A file that values are read from.
+pub(crate) struct ValuesFile {
+    /// Which of the values of a chart they are.
+    pub index: usize,
+    /// Its path.
+    pub path: String,
+    /// The key of the file below which they stand; empty where they are all of it.
+    pub below: String,
+}
+
+/// Values with the file that they are read from, and the key in it.
+type Sourced = (Value, Option<(String, String)>);
+
+/// The values, and those of them that are read from files.
+fn apart(sourced: Vec<Sourced>) -> (Vec<Value>, Vec<ValuesFile>) {
+    let files = sourced.iter().enumerate().filter_map(|(index, (_, file))| {
+        let (path, below) = file.clone()?;
+        Some(ValuesFile { index, path, below })
+    });
+    let files = files.collect();
+    (sourced.into_iter().map(|(values, _)| values).collect(), files)
 }
 
 /// What values are a part of.
@@ -112,7 +138,8 @@ impl ChartUse {
 
     /// All its values merged, as Helm does it: the later ones win.
     pub(crate) fn merged_values(&self) -> Value {
-        self.values.iter().fold(Value::Null, merge_values)
+        let given = self.values.iter().filter(|values| !values.is_null());
+        given.fold(Value::Null, merge_values)
     }
 
     /// Whether it keeps the chart's definitions out: by its values, or by who names it.
@@ -176,8 +203,9 @@ fn of_application(
 ) -> ChartUse {
     let chart = source.chart.rsplit('/').next().unwrap_or_default();
     let release = Release::of_source(context, app, source, None);
-    let values = values_of(context, None, source);
+    let (values, files) = apart(values_of(context, None, source));
     ChartUse {
+        files,
         release: release.map(|release| release.of_chart(chart)),
         chart: chart.to_owned(),
         repository: format!("{}/{}", source.repo_url, source.chart),
@@ -273,6 +301,7 @@ fn of_release(context: &Context<'_>, at: usize, release: &Object) -> Option<Char
         chart_name: named.clone(),
     });
     Some(ChartUse {
+        files: Vec::new(),
         release: released.filter(|it| !it.namespace.is_empty()),
         chart: repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
         repository,
@@ -292,8 +321,9 @@ fn of_release(context: &Context<'_>, at: usize, release: &Object) -> Option<Char
     })
 }
 
-/// The values that a release of Flux is given, the weakest first, and whether some are out of reach. Those of
-/// `valuesFrom` come before its own, which are merged over them (Flux docs, "Values references").
+/// The values that a release of Flux is given, the weakest first, and whether some are out of reach that
+/// say more than one thing. Those of `valuesFrom` come before its own, which are merged over them (Flux
+/// docs, "Values references").
 fn values_of_release(context: &Context<'_>, release: &Object) -> (Vec<Value>, bool) {
     let spec = &release.value()["spec"];
     let mut found = Vec::new();
@@ -309,13 +339,26 @@ fn values_of_release(context: &Context<'_>, release: &Object) -> (Vec<Value>, bo
         let made = context.survey.objects.iter().find(is_it);
         let values =
             made.and_then(|it| it.value().str_at(&["data", key]).or(it.value().str_at(&["stringData", key])));
+        // A single value, of which the rest does not depend as a rule.
+        let target = text(reference, "targetPath");
+        if !target.is_empty() {
+            has_hidden |= is_about_names(target);
+            continue;
+        }
         match values.and_then(|text| tiphys_yaml::from_yaml(text).ok()) {
-            Some(values) if text(reference, "targetPath").is_empty() => found.push(values),
-            _ => has_hidden = true,
+            Some(values) => found.push(values),
+            None => has_hidden = true,
         }
     }
     found.extend(spec.get("values").cloned());
     (found, has_hidden)
+}
+
+/// Whether a path of a value says what objects are called, or which there are.
+fn is_about_names(path: &str) -> bool {
+    const WORDS: [&str; 5] = ["enabled", "fullnameoverride", "nameoverride", "port", "servicename"];
+    let last = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    WORDS.contains(&last.as_str())
 }
 
 /// Whether a name is another with the hash that a generator of kustomize puts behind it.
@@ -337,7 +380,7 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
     }
     let at = |name: &str| join(folder, name).unwrap_or_default();
     let sources = of_folders.get(folder).into_iter().flatten();
-    let of_apps: Vec<Value> = sources.flat_map(|source| values_of(context, Some(folder), source)).collect();
+    let of_apps: Vec<Sourced> = sources.flat_map(|source| values_of(context, Some(folder), source)).collect();
     for dependency in list(&chart, "dependencies") {
         let (name, alias) = (text(dependency, "name"), text(dependency, "alias"));
         let vendored = at(&format!("charts/{name}"));
@@ -348,16 +391,19 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
         if is_vendored || !repository.contains("://") || repository.starts_with("file:") {
             continue;
         }
-        let own = ["values.yaml", "values.yml"].iter().filter_map(|name| values_in(context, &at(name)));
-        let given: Vec<Value> = own.chain(of_apps.iter().cloned()).collect();
+        let own = ["values.yaml", "values.yml"].iter().filter_map(|name| sourced(context, at(name)));
+        let given: Vec<Sourced> = own.chain(of_apps.iter().cloned()).collect();
         if is_switched_off(dependency, &given) {
             continue;
         }
         let key = if alias.is_empty() { name } else { alias };
-        let of_key = |values: &Value| {
+        let of_key = |(values, file): &Sourced| {
             let global = values.get("global").map(|it| Value::from_iter([("global".to_owned(), it.clone())]));
-            [global, values.get(key).cloned()].into_iter().flatten().collect::<Vec<_>>()
+            let below = file.as_ref().map(|(path, _)| (path.clone(), key.to_owned()));
+            let own = values.get(key).map(|it| (it.clone(), below));
+            [global.map(|it| (it, file.clone())), own].into_iter().flatten().collect::<Vec<_>>()
         };
+        let (values, files) = apart(given.iter().flat_map(of_key).collect());
         let app = reader(context, path);
         let release = match of_folders.get(folder).map(Vec::as_slice) {
             Some([source]) => {
@@ -370,8 +416,9 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
             chart: name.to_owned(),
             repository: format!("{}/{name}", repository.trim_end_matches('/')),
             version: text(dependency, "version").to_owned(),
-            values: given.iter().flat_map(of_key).collect(),
+            values,
             values_at: None,
+            files,
             parent: Some(folder.to_owned()),
             by: format!("chart {}", if folder.is_empty() { text(&chart, "name") } else { folder }),
             span: line_of(context, path, name),
@@ -385,11 +432,11 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
 
 /// Whether the values switch a dependency off: the first path of its condition that they have decides (Helm
 /// docs, "Tags and Condition fields in dependencies").
-fn is_switched_off(dependency: &Value, given: &[Value]) -> bool {
+fn is_switched_off(dependency: &Value, given: &[Sourced]) -> bool {
     let paths = text(dependency, "condition").split(',').map(str::trim).filter(|path| !path.is_empty());
     let decides = |path: &str| {
         let steps: Vec<&str> = path.split('.').collect();
-        given.iter().rev().find_map(|values| values.at(&steps)?.as_bool())
+        given.iter().rev().find_map(|(values, _)| values.at(&steps)?.as_bool())
     };
     paths.into_iter().find_map(decides) == Some(false)
 }
@@ -410,17 +457,16 @@ fn sources_of_folders(context: &Context<'_>) -> Folders {
 }
 
 /// The values that a source gives the chart of a folder, or one from elsewhere, whose own files nobody has.
-fn values_of(context: &Context<'_>, folder: Option<&str>, source: &ApplicationSource) -> Vec<Value> {
+fn values_of(context: &Context<'_>, folder: Option<&str>, source: &ApplicationSource) -> Vec<Sourced> {
     let Some(helm) = &source.helm else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in &helm.value_files {
-        let path = values_path(folder, entry);
-        found.extend(path.and_then(|path| values_in(context, &path)));
-    }
-    found.extend(tiphys_yaml::from_yaml(&helm.values));
-    found.extend(helm.values_object.clone());
-    found.push(parameters(source));
-    found
+    let of_files = helm.value_files.iter().filter_map(|entry| sourced(context, values_path(folder, entry)?));
+    let own = text_values::read(&helm.values).into_iter().chain(helm.values_object.clone());
+    of_files.chain(own.chain([parameters(source)]).map(|values| (values, None))).collect()
+}
+
+/// The values of a file, which are all of it.
+fn sourced(context: &Context<'_>, path: String) -> Option<Sourced> {
+    Some((values_in(context, &path)?, Some((path, String::new()))))
 }
 
 /// The values in a file, which are merged with others.
@@ -451,14 +497,17 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
         let additional = list(chart, "additionalValuesFiles").iter().filter_map(Value::as_str);
         let named =
             std::iter::once(text(chart, "valuesFile")).chain(additional).filter(|name| !name.is_empty());
-        let in_files = named.filter_map(|name| values_in(context, &join(folder, name).ok()?));
+        let in_files = named.filter_map(|name| sourced(context, join(folder, name).ok()?));
+        let inline = chart.get("valuesInline").cloned().map(|values| (values, None));
+        let (values, files) = apart(in_files.chain(inline).collect());
         found.push(ChartUse {
+            files,
             // What a kustomization does to names is not followed.
             release: None,
             chart: name.to_owned(),
             repository: format!("{}/{name}", repository.trim_end_matches('/')),
             version: text(chart, "version").to_owned(),
-            values: in_files.chain(chart.get("valuesInline").cloned()).collect(),
+            values,
             values_at: None,
             parent: None,
             by: format!("kustomization {folder}"),

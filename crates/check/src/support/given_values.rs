@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tiphys_model::HelmSource;
 use tiphys_value::Value;
 
-use super::chart_templates::in_chart;
+use super::{chart_templates::in_chart, text_values};
 use crate::Context;
 
 /// Values that are given to a chart, and who gives them.
@@ -40,5 +40,5 @@ impl GivenValues {
 
 /// The values that a source of an Application has itself.
 fn of_source(helm: &HelmSource) -> Vec<Value> {
-    tiphys_yaml::from_yaml(&helm.values).into_iter().chain(helm.values_object.clone()).collect()
+    text_values::read(&helm.values).into_iter().chain(helm.values_object.clone()).collect()
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::LazyLock};
 use tiphys_model::ApplicationSource;
 use tiphys_value::Value;
 
-use super::chart_uses::ChartUse;
+use super::{chart_uses::ChartUse, text_values};
 
 const TABLE: &str = include_str!("../../data/known-charts.txt");
 
@@ -165,7 +165,7 @@ pub(crate) fn is_older(wanted: &str, first: &str) -> bool {
 /// The values that a source gives its chart in its own text, the weakest first.
 pub(crate) fn inline_values(source: &ApplicationSource) -> Vec<Value> {
     let Some(helm) = &source.helm else { return Vec::new() };
-    tiphys_yaml::from_yaml(&helm.values).into_iter().chain(helm.values_object.iter().cloned()).collect()
+    text_values::read(&helm.values).into_iter().chain(helm.values_object.iter().cloned()).collect()
 }
 
 /// Whether the source keeps the chart's CRDs out: `skipCrds`, or values that say so in one of the usual ways.

@@ -49,6 +49,7 @@ pub(crate) mod several_values;
 pub(crate) mod shell_syntax;
 pub(crate) mod sparse_checkout;
 pub(crate) mod sync_options;
+pub(crate) mod text_values;
 pub(crate) mod traefik_rules;
 pub(crate) mod unrendered_files;
 pub(crate) mod unused_files;

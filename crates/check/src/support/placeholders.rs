@@ -16,6 +16,7 @@ pub(crate) fn is_in(text: &str) -> bool {
     STARTS.iter().any(|mark| text.starts_with(mark))
         || text.contains(ANY_CLUSTER)
         || asks_for_a_value(text)
+        || is_open_host(text)
         || has_uppercase_host(text)
         || is_sample_address(text)
         || (text.len() <= LONGEST && (text.contains("${") || text.contains("{{") || has_bracketed_name(text)))
@@ -27,6 +28,14 @@ fn asks_for_a_value(text: &str) -> bool {
         ["REPLACE", "REPLACED", "CHANGE", "CHANGEME", "DEFINED", "PLACEHOLDER", "TBD", "TODO", "YOUR"];
     let is_constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     text.chars().all(is_constant) && text.split(['_', '-']).any(|word| WORDS.contains(&word))
+}
+
+/// Whether a label of a host asks to be replaced: `shop.REPLACE_ME`.
+fn is_open_host(text: &str) -> bool {
+    let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');
+    text.contains('.')
+        && text.chars().all(is_host)
+        && text.split('.').any(|label| label.contains('_') && asks_for_a_value(label))
 }
 
 /// Whether an address names a constant in the place of a host: `https://CLUSTER_API_SERVER`.
@@ -119,6 +128,7 @@ mod tests {
             "CHANGE_ME",
             "TODO",
             "DEFINED-ELSEWHERE",
+            "shop.REPLACE_ME",
             "ref+vault://web/login#/password",
             "https://CLUSTER_API_SERVER:6443",
             "https://github.com/your-org/shop.git",

@@ -131,3 +131,22 @@ fn an_ingress_needs_its_controller_to_be_admitted() {
     // Of another class it is not known where the packets come from.
     assert!(of("{podSelector: {}}", "alb").is_empty());
 }
+
+#[test]
+fn a_kind_that_two_operators_have_is_named_with_its_group() {
+    let of = |word: &str, other: &str| {
+        let script = format!(
+            "#!/bin/sh\nkubectl -n \"$CNPG_NAMESPACE\" wait --for=condition=ready pod/a\nphase=$(kubectl -n \"$CNPG_NAMESPACE\" get {word} \"$name\" -o json)\n"
+        );
+        let objects = format!(
+            "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {{name: db, namespace: db}}\nspec: {{instances: 1, storage: {{size: 1Gi}}}}\n---\napiVersion: {other}\nmetadata: {{name: all, namespace: store}}\n"
+        );
+        let files = [("db/objects.yaml", objects.as_str()), ("scripts/wait.sh", &script)];
+        found("G1-command-target", &files).iter().filter(|it| it.contains("to kubectl")).count()
+    };
+    assert_eq!(of("backup", "longhorn.io/v1beta2\nkind: RecurringJob"), 1);
+    assert_eq!(of("backups.postgresql.cnpg.io", "longhorn.io/v1beta2\nkind: RecurringJob"), 0);
+    assert_eq!(of("backup", "v1\nkind: ConfigMap"), 0);
+    // This one comes behind cnpg.
+    assert_eq!(of("backup", "velero.io/v1\nkind: Schedule"), 0);
+}

@@ -457,3 +457,57 @@ fn what_stands_in_for_an_annotation_of_a_cluster_is_no_value_to_be_judged() {
     // Which folder is meant does not depend on the cluster.
     assert_eq!(with("ege").len(), 1);
 }
+
+#[test]
+fn a_chart_calls_a_volume_as_the_key_of_its_persistence() {
+    let of = |key: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: films, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: films}}\n  source:\n    repoURL: https://charts.example.com\n    chart: films\n    targetRevision: 1.0.0\n    helm:\n      valuesObject:\n        persistence: {{{key}: {{enabled: true}}}}\n        extraVolumes: [{{name: settings-old, emptyDir: {{}}}}]\n        extraInitContainers: [{{name: move, image: \"alpine:3.20\", volumeMounts: [{{name: settings, mountPath: /a}}]}}]\n"
+        );
+        crate::common::found("E2-values-volume", &[("app.yaml", app.as_str())]).len()
+    };
+    assert_eq!(of("settings"), 0);
+}
+
+#[test]
+fn a_script_that_terraform_fills_in_is_no_script_yet() {
+    let script = "#!/bin/bash\nset -e\n%{ if enabled }\necho on\n%{ endif }\n";
+    assert!(crate::common::found("G1-script-syntax", &[("infra/start.sh", script)]).is_empty());
+    assert_eq!(
+        crate::common::found(
+            "G1-script-syntax",
+            &[("infra/start.sh", "#!/bin/bash\nif true; then\necho on\n")]
+        )
+        .len(),
+        1
+    );
+}
+
+#[test]
+fn a_kustomization_of_flux_lies_beside_what_it_builds() {
+    let root = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {interval: 1m, url: \"https://git.example.com/shop\", ref: {branch: main}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {interval: 1m, path: ./web, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    let of = |path: &str| {
+        let beside = format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: web, namespace: flux-system}}\nspec: {{interval: 1m, path: {path}, prune: true, sourceRef: {{kind: GitRepository, name: flux-system}}}}\n"
+        );
+        let maps: Vec<(String, String)> = ["a", "b", "c", "d", "e"]
+            .iter()
+            .map(|name| {
+                (
+                    format!("web/{name}.yaml"),
+                    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: web}}\n"),
+                )
+            })
+            .collect();
+        let mut files: Vec<(&str, &str)> =
+            maps.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        files.extend([
+            ("cluster/flux.yaml", root),
+            ("web/kustomization.yaml", "resources: [a.yaml, b.yaml, c.yaml, d.yaml, e.yaml]\n"),
+            ("web/ks.yaml", &beside),
+        ]);
+        crate::common::found("D3-left-out", &files).len()
+    };
+    assert_eq!(of("./web"), 0);
+    assert_eq!(of("./other"), 1);
+}

@@ -141,3 +141,172 @@ fn a_job_says_when_it_restarts_though_nothing_renders_it() {
     assert_eq!(of(""), 1);
     assert_eq!(of("      restartPolicy: Never\n"), 0);
 }
+
+#[test]
+fn receivers_in_values_are_those_that_the_routes_of_the_chart_name() {
+    let of = |receivers: &str, route: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: watch, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: watch}}\n  source:\n    repoURL: https://prometheus-community.github.io/helm-charts\n    chart: kube-prometheus-stack\n    targetRevision: 70.0.0\n    helm:\n      valuesObject:\n        alertmanager:\n          config:\n            route: {route}\n            receivers: {receivers}\n"
+        );
+        found("C2-undefined-name", &[("app.yaml", &app)]).len()
+    };
+    assert_eq!(of("[{name: pager}]", "{receiver: pager}"), 1);
+    assert_eq!(of("[{name: pager}, {name: 'null'}]", "{receiver: pager}"), 0);
+    assert_eq!(of("[{name: pager}]", "{receiver: pager, routes: []}"), 0);
+    assert_eq!(of("[{name: pager}]", "{receiver: pager, routes: [{receiver: pagr}]}"), 1);
+    assert_eq!(of("[]", "{receiver: pager}"), 0);
+}
+
+#[test]
+fn a_namespace_is_made_for_the_destination_alone() {
+    let of = |destination: &str, more: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: gate, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc{destination}}}\n  source: {{repoURL: https://git.example.com/shop, path: gate, targetRevision: HEAD}}\n  syncPolicy: {{syncOptions: [CreateNamespace=true]}}\n"
+        );
+        let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gate}\ndata: {a: b}\n";
+        let build = format!("namespace: gateway\nresources: [config.yaml{more}]\n");
+        let made = "apiVersion: v1\nkind: Namespace\nmetadata: {name: gateway}\n";
+        let mut files = vec![
+            ("root/app.yaml", app.as_str()),
+            ("gate/config.yaml", config),
+            ("gate/kustomization.yaml", &build),
+        ];
+        if !more.is_empty() {
+            files.push(("gate/namespace.yaml", made));
+        }
+        found("C5-no-namespace", &files).len()
+    };
+    assert_eq!(of("", ""), 1);
+    assert_eq!(of(", namespace: gateway", ""), 0);
+    assert_eq!(of("", ", namespace.yaml"), 0);
+}
+
+#[test]
+fn a_chart_without_a_release_serves_what_the_newest_serves() {
+    let of = |version: &str, api: &str| {
+        let script = format!(
+            "#!/bin/sh\nhelm upgrade --install eso external-secrets/external-secrets \\\n  -n eso{version}\n"
+        );
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: shop}\n  source: {repoURL: https://git.example.com/shop, path: shop, targetRevision: HEAD}\n";
+        let secret = format!(
+            "apiVersion: external-secrets.io/{api}\nkind: ExternalSecret\nmetadata: {{name: db}}\nspec:\n  secretStoreRef: {{name: vault, kind: ClusterSecretStore}}\n  data: [{{secretKey: a, remoteRef: {{key: a}}}}]\n"
+        );
+        let files = [("root/app.yaml", app), ("shop/secret.yaml", &secret), ("install.sh", &script)];
+        found("C2-unserved-version", &files).len()
+    };
+    assert_eq!(of("", "v1beta1"), 1);
+    assert_eq!(of(" --version 0.10.0", "v1beta1"), 0);
+    assert_eq!(of("", "v1"), 0);
+}
+
+#[test]
+fn an_image_has_an_owner_who_pushes_it() {
+    let of = |own: &str, other: &str| {
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: shop}\n  source: {repoURL: https://git.example.com/acme/shop, path: shop, targetRevision: HEAD}\n";
+        let pods: String = [own, other]
+            .iter()
+            .map(|image| {
+                format!(
+                    "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p{}}}\nspec: {{containers: [{{name: a, image: {image}}}]}}\n",
+                    image.len()
+                )
+            })
+            .collect();
+        found("D2-left-placeholder", &[("root/app.yaml", app), ("shop/pods.yaml", &pods)]).len()
+    };
+    assert_eq!(of("ghcr.io/owner/api:1.0.0", "ghcr.io/acme/tools:1.0.0"), 1);
+    assert_eq!(of("ghcr.io/acme/api:1.0.0", "ghcr.io/acme/tools:1.0.0"), 0);
+    // A sample: nothing tells who the owner is.
+    assert_eq!(of("ghcr.io/owner/api:1.0.0", "ghcr.io/others/tools:1.0.0"), 0);
+}
+
+#[test]
+fn a_field_that_a_release_took_away_is_told() {
+    let of = |version: &str, field: &str| {
+        let files = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: workflows, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: argo}}\n  source: {{repoURL: https://argoproj.github.io/argo-helm, chart: argo-workflows, targetRevision: {version}}}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: jobs, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: jobs}}\n  source: {{repoURL: https://git.example.com/shop, path: jobs, targetRevision: HEAD}}\n"
+        );
+        let job = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: CronWorkflow\nmetadata: {{name: clean}}\nspec:\n  {field}\n  workflowSpec: {{workflowTemplateRef: {{name: clean}}}}\n"
+        );
+        found("C2-unserved-version", &[("root/apps.yaml", &files), ("jobs/clean.yaml", &job)]).len()
+    };
+    assert_eq!(of("1.0.20", "schedule: \"0 * * * *\""), 1);
+    assert_eq!(of("1.0.20", "schedules: [\"0 * * * *\"]"), 0);
+    assert_eq!(of("0.45.0", "schedule: \"0 * * * *\""), 0);
+}
+
+#[test]
+fn who_manages_fields_cannot_be_kept() {
+    let of = |options: &str, path: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: shop, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: shop}}\n  source: {{repoURL: https://git.example.com/shop, path: shop, targetRevision: HEAD}}\n  syncPolicy: {{syncOptions: [{options}]}}\n  ignoreDifferences: [{{group: apps, kind: Deployment, jqPathExpressions: [{path}]}}]\n"
+        );
+        found("C2-ignore-expression", &[("app.yaml", &app)]).len()
+    };
+    let both = "RespectIgnoreDifferences=true, ServerSideApply=true";
+    assert_eq!(of(both, ".metadata.managedFields"), 1);
+    assert_eq!(of(both, ".spec.replicas"), 0);
+    assert_eq!(of("ServerSideApply=true", ".metadata.managedFields"), 0);
+}
+
+#[test]
+fn an_id_of_grafana_is_short_and_plain() {
+    let of = |uid: &str| {
+        let rules = format!(
+            "apiVersion: 1\ngroups:\n- name: shop\n  rules:\n  - uid: {uid}\n    title: down\n    condition: C\n    data:\n    - refId: A\n      datasourceUid: prometheus\n"
+        );
+        found("C2-grafana-refused", &[("grafana/alerts.yaml", &rules)]).len()
+    };
+    assert_eq!(of("shop-kubernetes-deployment-without-any-replica"), 1);
+    assert_eq!(of("\"shop down\""), 1);
+    assert_eq!(of("shop-deployment-without-replica"), 0);
+    assert_eq!(of("${CLUSTER}-kubernetes-deployment-without-any-replica"), 0);
+}
+
+#[test]
+fn a_command_in_a_pod_does_what_its_account_may() {
+    let of = |command: &str, verbs: &str, resource: &str| {
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: shop}\n  source: {repoURL: https://git.example.com/shop, path: shop, targetRevision: HEAD}\n";
+        let objects = format!(
+            "apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: restart}}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {{name: restart}}\nrules: [{{apiGroups: [apps], resources: [{resource}], verbs: [{verbs}]}}]\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {{name: restart}}\nroleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: restart}}\nsubjects: [{{kind: ServiceAccount, name: restart, namespace: shop}}]\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {{name: restart}}\nspec:\n  template:\n    spec:\n      serviceAccountName: restart\n      restartPolicy: Never\n      containers:\n      - name: a\n        image: alpine/k8s:1.33.0\n        command: [sh, -c, \"{command}\"]\n"
+        );
+        found("E6-forbidden-command", &[("root/app.yaml", app), ("shop/objects.yaml", &objects)]).len()
+    };
+    let restart = "kubectl -n shop rollout restart deployment/web && echo done";
+    assert_eq!(of(restart, "get, list", "deployments"), 1);
+    assert_eq!(of(restart, "get, patch", "deployments"), 0);
+    assert_eq!(of(restart, "'*'", "'*'"), 0);
+    assert_eq!(of("kubectl scale deploy/web --replicas=0", "get, patch", "deployments"), 1);
+    assert_eq!(
+        of("kubectl scale deploy/web --replicas=0", "get, patch", "deployments, deployments/scale"),
+        0
+    );
+    assert_eq!(of("echo 'see: kubectl get secret a'", "get", "deployments"), 0);
+    assert_eq!(of("kubectl --kubeconfig=/k rollout restart deployment/web", "get", "deployments"), 0);
+}
+
+#[test]
+fn a_set_that_is_applied_later_brings_its_charts_later() {
+    let of = |wave: &str| {
+        let app = |name: &str, wave: &str, path: &str| {
+            format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd, annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: {name}}}\n  source: {{repoURL: https://git.example.com/shop, path: {path}, targetRevision: HEAD}}\n  syncPolicy: {{automated: {{}}, retry: {{limit: 5}}}}\n"
+            )
+        };
+        let set = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: watch, namespace: argocd, annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}}}\nspec:\n  generators: [{{list: {{elements: [{{name: stack}}]}}}}]\n  template:\n    metadata: {{name: 'watch-{{{{name}}}}'}}\n    spec:\n      project: default\n      destination: {{server: https://kubernetes.default.svc, namespace: watch}}\n      source: {{repoURL: https://prometheus-community.github.io/helm-charts, chart: kube-prometheus-stack, targetRevision: 70.0.0}}\n"
+        );
+        let monitor = "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: store}\nspec: {selector: {matchLabels: {app: store}}, endpoints: [{port: http}]}\n";
+        let (root, store) = (app("root", "0", "apps"), app("store", "2", "store"));
+        let files = [
+            ("root.yaml", root.as_str()),
+            ("apps/store.yaml", store.as_str()),
+            ("apps/watch.yaml", set.as_str()),
+            ("store/monitor.yaml", monitor),
+        ];
+        found("C5-cr-before-chart", &files).len()
+    };
+    assert_eq!(of("5"), 1);
+    assert_eq!(of("1"), 0);
+}

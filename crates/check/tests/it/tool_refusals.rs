@@ -154,3 +154,28 @@ fn a_generated_object_that_nothing_names_beside_a_missing_one_is_told() {
     assert_eq!(of("job-setup-machines").len(), 1);
     assert!(of("job-cleanup").is_empty());
 }
+
+#[test]
+fn a_block_of_a_pod_takes_the_arguments_of_the_provider_alone() {
+    let of = |volume: &str| {
+        let module = format!(
+            "resource \"kubernetes_deployment\" \"web\" {{\n  metadata {{\n    name = \"web\"\n  }}\n  spec {{\n    template {{\n      spec {{\n        volume {{\n{volume}\n        }}\n      }}\n    }}\n  }}\n}}\n"
+        );
+        found("G4-terraform-refused", &[("infra/main.tf", &module)]).len()
+    };
+    assert_eq!(of("host_path {\n name = \"data\"\n path = \"/srv\"\n}"), 1);
+    assert_eq!(of("name = \"data\"\n host_path {\n path = \"/srv\"\n type = \"Directory\"\n}"), 0);
+}
+
+#[test]
+fn a_release_of_terraform_is_given_each_value_once() {
+    let of = |name: &str, value: &str| {
+        let module = format!(
+            "resource \"helm_release\" \"proxy\" {{\n  name  = \"proxy\"\n  chart = \"proxy\"\n  set {{\n    name  = \"plugins.block.moduleName\"\n    value = \"example.com/block\"\n  }}\n  set {{\n    name  = \"{name}\"\n    value = \"{value}\"\n  }}\n}}\n"
+        );
+        found("G4-terraform-refused", &[("infra/main.tf", &module)]).len()
+    };
+    assert_eq!(of("plugins.block.moduleName", "v0.2.8"), 1);
+    assert_eq!(of("plugins.block.version", "v0.2.8"), 0);
+    assert_eq!(of("plugins.block.moduleName", "example.com/block"), 0);
+}

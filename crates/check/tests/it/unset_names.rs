@@ -344,3 +344,44 @@ fn values_stand_below_values() {
     assert!(is_told("remediation", "it stands below install or upgrade"));
     assert!(!is_told("install", "it is meant to be one of the values"));
 }
+
+#[test]
+fn a_folder_beside_a_chart_hides_its_services_only_if_it_may_bring_some() {
+    let of = |kind: &str, host: &str| {
+        let app = |name: &str, namespace: &str, sources: &str| {
+            format!(
+                "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: https://kubernetes.default.svc, namespace: {namespace}}}\n  sources:\n{sources}"
+            )
+        };
+        let store = "  - {repoURL: https://charts.bitnami.com/bitnami, chart: postgresql, targetRevision: 16.2.1}\n  - {repoURL: https://git.example.com/shop, path: store, targetRevision: HEAD}\n";
+        let web = "  - {repoURL: https://git.example.com/shop, path: web, targetRevision: HEAD}\n";
+        let apps = app("postgresql", "store", store) + &app("web", "web", web);
+        let beside = format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: extra, namespace: store}}\n");
+        let pod = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: web, namespace: web}}\nspec: {{containers: [{{name: web, image: \"web:1.0.0\", env: [{{name: DB, value: \"{host}.store.svc.cluster.local:5432\"}}]}}]}}\n"
+        );
+        let files =
+            [("root/apps.yaml", apps.as_str()), ("store/extra.yaml", &beside), ("web/pod.yaml", &pod)];
+        found("F4-unknown-host", &files).len()
+    };
+    assert_eq!(of("ConfigMap", "postgresql-postgresql"), 1);
+    assert_eq!(of("ConfigMap", "postgresql"), 0);
+    assert_eq!(of("Service", "postgresql-postgresql"), 0);
+}
+
+#[test]
+fn a_comment_silences_the_value_that_it_stands_at_alone() {
+    let of = |comment: &str| {
+        let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: watch, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: watch}\n  sources:\n  - {repoURL: https://grafana.github.io/helm-charts, chart: grafana, targetRevision: 8.5.0, helm: {valueFiles: [$values/watch/values.yaml]}}\n  - {repoURL: https://git.example.com/shop, targetRevision: HEAD, ref: values}\n";
+        let values = format!("defaultDashboardsOn: true{comment}\nsidecarsOn: true\nreplicas: 1\n");
+        let files = [("root/app.yaml", app), ("watch/values.yaml", &values)];
+        found("D2-unread-values", &files)
+    };
+    let both = of("");
+    assert_eq!(both.len(), 1);
+    assert!(both[0].contains("defaultDashboardsOn") && both[0].contains("sidecarsOn"));
+    let one = of("   # tiphys:ignore D2-unread-values another program reads it");
+    // What the comment silences is told by itself, and the comment holds for nothing else.
+    assert_eq!(one.len(), 2, "{one:?}");
+    assert!(one.iter().all(|it| it.contains("defaultDashboardsOn") != it.contains("sidecarsOn")), "{one:?}");
+}
