@@ -126,7 +126,7 @@ pub(super) fn absent_fault<'a>(
     if is_operator_unseen || is_maker_unseen || is_namespace_unseen || reads_unseen(cluster, caller) {
         finding = finding.not_known();
     }
-    for maker in makers {
+    for maker in makers.into_iter().chain(crate::dependencies::upstream(cluster, &object)) {
         finding = finding.below(maker);
     }
     let remedy = match near.first() {

@@ -3,7 +3,7 @@
 use tiphys_cause::{Cause, Failure, Refusal, refusal, unwrapped};
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::closed_ways::{closed_to_api_server, port_of_pod};
+use super::closed_ways::{closed_to_api_server, port_of_pod, tunnel_agents};
 use crate::{
     Object,
     calls::empty_service,
@@ -393,6 +393,7 @@ fn webhook_down(look: &Look<'_>, read: &Refusal, message: &str) -> Finding {
         format!("the webhook {}{what} does not answer, and it fails closed", read.by),
     )
     .remedy("Bring its backend back; until then failurePolicy: Ignore lets writes pass.", &[]);
+    finding = tunnel_agents(look, message).into_iter().fold(finding, Finding::below);
     let Some(service) = service else { return finding };
     let Some(live) = look.cluster.live(&service) else {
         return if look.cluster.knows_services() {

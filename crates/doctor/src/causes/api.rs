@@ -301,6 +301,8 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
             format!("Bring {service} back, or delete the APIService if its server is gone for good."),
             &[format!("kubectl get apiservice {}", object.name)],
         );
+        let agents = super::closed_ways::tunnel_agents(look, &condition_text(available));
+        finding = agents.into_iter().fold(finding, Finding::below);
         if let Some(live) = look.cluster.live(&service) {
             finding = finding.below(service.clone());
             // Why its server is ill is the cause; while that is not known, little is.

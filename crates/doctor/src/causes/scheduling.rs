@@ -438,6 +438,15 @@ fn homes(cluster: &Cluster<'_>, volume: &str) -> Vec<Object> {
     cluster.all("Node").iter().filter(fits).map(|node| Object::from_live(node)).collect()
 }
 
+/// Ends of the taints by which nodes tell of their own troubles, and the trouble.
+const NODE_TAINTS: &[(&str, Cause)] = &[
+    ("-pressure", Cause::NodePressure),
+    ("/not-ready", Cause::NodeNotReady),
+    ("/unreachable", Cause::NodeNotReady),
+    ("/network-unavailable", Cause::NetCniDown),
+    ("/uninitialized", Cause::NodeUninitialized),
+];
+
 /// Taints by which nodes tell of their own troubles: the nodes are to blame.
 fn troubled_nodes(look: &Look<'_>, ill: &Ill<'_>, obstacles: &[(u32, Obstacle)]) -> Option<Finding> {
     let key = obstacles.iter().find_map(|(_, obstacle)| match obstacle {
@@ -452,11 +461,18 @@ fn troubled_nodes(look: &Look<'_>, ill: &Ill<'_>, obstacles: &[(u32, Obstacle)])
     let tainted = look.cluster.all("Node").iter().filter(|node| {
         items(node, &["spec", "taints"]).any(|taint| taint.str_at(&["key"]) == Some(key.as_str()))
     });
+    // Nodes that were not saved are known by the scheduler's words only.
+    let told = NODE_TAINTS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, cause)| *cause);
+    let unseen = told.filter(|_| !look.cluster.has_kind("Node"));
     let finding = Finding::new(
-        Cause::ScheduleTaint,
+        unseen.unwrap_or(Cause::ScheduleTaint),
         ill.workload.clone(),
-        0.3,
-        format!("the nodes that fit are in trouble: {key}"),
+        if unseen.is_some() { 0.45 } else { 0.3 },
+        format!("the nodes that fit {} are in trouble: {key}", ill.workload),
+    )
+    .remedy(
+        "Look at the nodes that bear the taint, and bring them back.",
+        &["kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints".to_owned()],
     )
     .shallow();
     let finding = tainted.fold(finding, |finding, node| finding.below(Object::from_live(node)));
