@@ -137,7 +137,8 @@ fn job(cluster: &Cluster<'_>, job: &Value) -> Option<String> {
         return None;
     }
     let failed = condition(job, "Failed").filter(|it| it.str_at(&["status"]) == Some("True"))?;
-    let since = time(failed, &["lastTransitionTime"]).and_then(|time| cluster.seconds_since(time));
+    let ended = time(failed, &["lastTransitionTime"]).or_else(|| time(job, &["status", "startTime"]));
+    let since = ended.and_then(|time| cluster.seconds_since(time));
     let owner = crate::cluster::controller(job);
     let made = time(job, &["metadata", "creationTimestamp"]);
     // A later one of the same CronJob has succeeded, or nobody has missed it for a day.

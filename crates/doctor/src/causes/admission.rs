@@ -119,6 +119,7 @@ fn refused(look: &Look<'_>) -> Vec<Refused> {
             }
         }
     }
+    found.extend(unsaved_replica_sets(look));
     for cron in look.cluster.all("CronJob") {
         let object = Object::from_live(cron);
         let scheduled = time(cron, &["status", "lastScheduleTime"]);
@@ -134,8 +135,48 @@ fn refused(look: &Look<'_>) -> Vec<Refused> {
     found
 }
 
+/// The refused writes of ReplicaSets that were not saved: their Deployments and their events tell.
+fn unsaved_replica_sets(look: &Look<'_>) -> Vec<Refused> {
+    if look.cluster.has_kind("ReplicaSet") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for live in look.cluster.all("Deployment") {
+        let object = Object::from_live(live);
+        let failure = condition(live, "ReplicaFailure").filter(|it| it.str_at(&["status"]) == Some("True"));
+        if let Some(message) = failure.and_then(|it| it.str_at(&["message"])) {
+            found.push(Refused {
+                writer: object.clone(),
+                written: None,
+                source: format!("{object}, condition ReplicaFailure"),
+                message: message.to_owned(),
+            });
+        }
+    }
+    let refusals = look.cluster.case.events.iter().filter(|event| {
+        event.object.kind == "ReplicaSet" && event.reason == "FailedCreate" && event.is_warning()
+    });
+    for event in refusals {
+        let set = &event.object;
+        let Some((name, _)) = set.name.rsplit_once('-') else { continue };
+        let writer = Object::new("Deployment", &set.namespace, name);
+        let lacks = look.is_red(&writer) || look.cluster.live(&writer).is_some_and(|it| lacks_pods(look, it));
+        if lacks {
+            found.push(Refused {
+                writer,
+                written: None,
+                source: format!("Event of {set}"),
+                message: event.message.clone(),
+            });
+        }
+    }
+    found
+}
+
 fn lacks_pods(look: &Look<'_>, live: &Value) -> bool {
     let wanted = match live.kind() {
+        // A set whose state was left out is for one node at least.
+        "DaemonSet" if live.get("status").is_none() => 1,
         "DaemonSet" => live.int_at(&["status", "desiredNumberScheduled"]).unwrap_or(0),
         "Job" => i64::from(live.at(&["status", "completionTime"]).is_none()),
         _ => pods::replicas(live),

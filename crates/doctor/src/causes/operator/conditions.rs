@@ -787,7 +787,8 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
         let is_absent = operators.is_empty()
             && never
             && look.cluster.has_kind("Deployment")
-            && look.cluster.all("Deployment").len() > 2;
+            && look.cluster.all("Deployment").len() > 2
+            && !hides_operator(look);
         let confidence = match (is_absent, is_called(look, &object)) {
             (true, true) => 0.8,
             (true, false) => 0.45,
@@ -846,4 +847,12 @@ mod tests {
         assert_eq!(read("Missing required configuration \"url\" which has no default"), None);
         assert_eq!(read("all is well"), None);
     }
+}
+
+/// Whether an operator runs here whose kinds only roles would tell, and none was saved.
+fn hides_operator(look: &Look<'_>) -> bool {
+    let has_roles = look.cluster.has_kind("ClusterRole") || look.cluster.has_kind("Role");
+    let is_operator =
+        |live: &&Value| ["operator", "controller-manager"].iter().any(|word| live.name().contains(word));
+    !has_roles && look.cluster.all("Deployment").iter().any(is_operator)
 }

@@ -112,9 +112,12 @@ fn by_image(look: &Look<'_>, words: &[String]) -> Vec<Object> {
     all.filter(runs).map(|live| Object::from_live(live)).collect()
 }
 
+/// How the workloads of some words are looked up.
+type Lookup = fn(&Look<'_>, &[String]) -> Vec<Object>;
+
 /// The workloads whose names hold one of some words, an operator before others; or whose image does.
 pub(crate) fn by_words(look: &Look<'_>, words: &[String]) -> Vec<Object> {
-    let searches: [fn(&Look<'_>, &[String]) -> Vec<Object>; 3] = [
+    let searches: [Lookup; 3] = [
         |look, words| by_name(look, words, bears),
         by_image,
         // What runs under the first part of the word may be what is cared for, and not who cares.
@@ -240,7 +243,7 @@ pub(super) fn is_waiting(look: &Look<'_>, live: &Value) -> bool {
 }
 
 /// Whether nobody has written a status; some definitions begin with an empty one.
-pub(super) fn has_no_status(live: &Value) -> bool {
+pub(crate) fn has_no_status(live: &Value) -> bool {
     live.get("status").is_none_or(|status| status.as_object().is_some_and(|it| it.is_empty()))
 }
 
