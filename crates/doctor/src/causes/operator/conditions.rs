@@ -825,6 +825,14 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
     )
 }
 
+/// Whether an operator runs here whose kinds only roles would tell, and none was saved.
+fn hides_operator(look: &Look<'_>) -> bool {
+    let has_roles = look.cluster.has_kind("ClusterRole") || look.cluster.has_kind("Role");
+    let is_operator =
+        |live: &&Value| ["operator", "controller-manager"].iter().any(|word| live.name().contains(word));
+    !has_roles && look.cluster.all("Deployment").iter().any(is_operator)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -847,12 +855,4 @@ mod tests {
         assert_eq!(read("Missing required configuration \"url\" which has no default"), None);
         assert_eq!(read("all is well"), None);
     }
-}
-
-/// Whether an operator runs here whose kinds only roles would tell, and none was saved.
-fn hides_operator(look: &Look<'_>) -> bool {
-    let has_roles = look.cluster.has_kind("ClusterRole") || look.cluster.has_kind("Role");
-    let is_operator =
-        |live: &&Value| ["operator", "controller-manager"].iter().any(|word| live.name().contains(word));
-    !has_roles && look.cluster.all("Deployment").iter().any(is_operator)
 }
