@@ -316,6 +316,9 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
             }
         } else if look.cluster.knows_services() {
             finding = finding.evidence(service.to_string(), "it does not exist");
+        } else if available.str_at(&["reason"]) != Some("ServiceNotFound") && look.cluster.has_kind("Pod") {
+            // Who serves it is told by its Service, which was not saved.
+            finding = finding.not_known();
         }
         for object in scalers.into_iter().filter(|_| is_metrics) {
             finding = finding.suffers(object.clone(), "has no metrics");

@@ -24,8 +24,8 @@ pub(super) fn tunnel_agents(look: &Look<'_>, words: &str) -> Vec<Object> {
     if !NO_AGENT.iter().any(|it| low.contains(it)) {
         return Vec::new();
     }
-    let all = ["Deployment", "DaemonSet"].iter().flat_map(|kind| look.cluster.all(kind).iter());
-    all.filter(|it| AGENTS.contains(&it.name())).map(|it| Object::from_live(it)).collect()
+    let is_agent = |name: &str| AGENTS.contains(&name);
+    look.cluster.running(|workload| is_agent(&workload.name))
 }
 
 /// The port that a pod is called on, behind a port of its Service.

@@ -102,6 +102,10 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
             None => {}
         }
     }
+    // Where pods were saved and what makes them was not, its controller may be among them.
+    if operators.is_empty() && !look.cluster.has_kind("Deployment") && look.cluster.has_kind("Pod") {
+        finding = finding.not_known();
+    }
     if operators.is_empty() && look.cluster.has_kind("Deployment") {
         finding =
             finding.evidence("cluster", "no workload was found that could be the finalizer's controller");

@@ -312,10 +312,7 @@ pub(crate) fn is_denied_by_cloud(message: &str) -> bool {
 /// The workloads that make load balancers.
 pub(crate) fn load_balancer_makers(look: &Look<'_>) -> Vec<Object> {
     let words = ["load-balancer-controller", "cloud-controller", "metallb", "kube-vip", "cilium-operator"];
-    let all = ["Deployment", "DaemonSet"].iter().flat_map(|kind| look.cluster.all(kind).iter());
-    all.filter(|it| words.iter().any(|word| it.name().contains(word) || it.namespace().contains(word)))
-        .map(|it| Object::from_live(it))
-        .collect()
+    look.cluster.running(|it| words.iter().any(|word| it.name.contains(word) || it.namespace.contains(word)))
 }
 
 /// A Service that selects the pods of two programs.

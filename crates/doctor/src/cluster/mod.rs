@@ -275,6 +275,21 @@ impl<'a> Cluster<'a> {
         self.owned.get(owner).map_or(&[], Vec::as_slice)
     }
 
+    /// The Deployments and DaemonSets that are meant: those that were saved, and those that only their pods
+    /// tell of.
+    pub(crate) fn running(&self, is_meant: impl Fn(&Object) -> bool) -> Vec<Object> {
+        let kinds = ["Deployment", "DaemonSet"];
+        let saved = kinds.iter().flat_map(|kind| self.all(kind).iter()).map(|live| Object::from_live(live));
+        let told = self.all("Pod").iter().map(|pod| self.workload(pod));
+        let mut found: Vec<Object> = Vec::new();
+        for workload in saved.chain(told.filter(|it| kinds.contains(&it.kind.as_str()))) {
+            if is_meant(&workload) && !found.contains(&workload) {
+                found.push(workload);
+            }
+        }
+        found
+    }
+
     /// The objects that bear the mark of an Application.
     pub(crate) fn tracked(&self, app: &str) -> &[&'a Value] {
         self.tracked.get(app).map_or(&[], Vec::as_slice)
