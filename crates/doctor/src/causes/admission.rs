@@ -503,10 +503,19 @@ fn webhook_tls(look: &Look<'_>, read: &Refusal) -> Finding {
         || service.clone().unwrap_or_else(|| Object::new("ValidatingWebhookConfiguration", "", &read.by)),
         |(config, _)| Object::from_live(config),
     );
-    let why = match read.failure {
-        Some(Failure::Expired) => "the certificate of its backend has expired",
-        Some(Failure::NotYetValid) => "the certificate of its backend is not valid yet",
-        _ => "its caBundle does not sign the certificate of its backend",
+    let (why, remedy) = match read.failure {
+        Some(Failure::Expired) => (
+            "the certificate of its backend has expired",
+            "Renew the backend's certificate and restart its pods; write a new CA into caBundle if that changed.",
+        ),
+        Some(Failure::NotYetValid) => (
+            "the certificate of its backend is not valid yet",
+            "Compare the clocks of the control plane and of what made the certificate.",
+        ),
+        _ => (
+            "its caBundle does not sign the certificate of its backend",
+            "Write the CA that signed the backend's certificate into caBundle, or let the injector do it.",
+        ),
     };
     let mut finding = Finding::new(
         Cause::AdmitWebhookTls,
@@ -515,10 +524,7 @@ fn webhook_tls(look: &Look<'_>, read: &Refusal) -> Finding {
         format!("the API server does not trust the webhook {}: {why}", read.by),
     )
     .field("webhooks.clientConfig.caBundle")
-    .remedy(
-        "Write the CA that signed the backend's certificate into caBundle, or let the injector do it.",
-        &[],
-    );
+    .remedy(remedy, &[]);
     if let Some((config, hook)) = config {
         let bundle = hook.str_at(&["clientConfig", "caBundle"]).unwrap_or_default();
         let certificates = crate::cluster::certificate::Certificate::all_from_base64(bundle);
@@ -680,6 +686,10 @@ fn rule(look: &Look<'_>, cause: Cause, owner: &Object, refused: &Refused, read: 
         Cause::AdmitConflict => (
             format!("another manager owns a field of {object}{subject}"),
             "Let one of both write the field, or force the conflict.",
+        ),
+        _ if read.subject.contains("status.storedVersions") => (
+            format!("{object} loses a version that objects are still stored in{subject}"),
+            "Keep the version; write all objects anew, take it out of status.storedVersions, and remove it then.",
         ),
         _ => (format!("{object} does not fit its schema{subject}"), "Correct the manifest."),
     };

@@ -351,17 +351,24 @@ pub(crate) fn conversion(look: &Look<'_>, read: &Refusal) -> Finding {
         || Object::new("CustomResourceDefinition", "", &definition_name(kind, group)),
         |live| Object::from_live(live),
     );
+    let (what, remedy) = match read.failure {
+        Some(Failure::Untrusted) => (
+            "is not trusted",
+            "Write the CA that signed the webhook's certificate into spec.conversion.webhook.clientConfig.caBundle, or let the injector do it.",
+        ),
+        Some(Failure::Expired) => {
+            ("shows an expired certificate", "Renew the webhook's certificate and restart its pods.")
+        }
+        _ => ("does not answer", "Bring the webhook's Service back."),
+    };
     let finding = Finding::new(
         Cause::ApiConversionWebhook,
         object.clone(),
         0.9,
-        format!(
-            "the conversion webhook of {} does not answer: no object of the kind can be read",
-            object.name
-        ),
+        format!("the conversion webhook of {} {what}: no object of the kind can be read", object.name),
     )
     .field("spec.conversion.webhook")
-    .remedy("Bring the webhook's Service back.", &[]);
+    .remedy(remedy, &[]);
     // Why it does not answer is told by its Service and its pods.
     let is_seen = ["Service", "Pod"].iter().all(|kind| look.cluster.has_kind(kind));
     let finding = if is_seen { finding } else { finding.not_known() };

@@ -626,12 +626,20 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
         Cause::ScheduleCapacity,
         workload.clone(),
         0.9,
-        format!("no node has enough {resource} free for {workload}"),
+        if resource == "pods" {
+            format!("every node that fits {workload} runs as many pods as it may")
+        } else {
+            format!("no node has enough {resource} free for {workload}")
+        },
     )
     .field("spec.template.spec.containers.resources.requests")
     .evidence("scheduler", message)
     .remedy(
-        format!("Lower the request of {resource}, or add nodes."),
+        if resource == "pods" {
+            "Add nodes, or raise maxPods of their kubelets.".to_owned()
+        } else {
+            format!("Lower the request of {resource}, or add nodes.")
+        },
         &["kubectl describe nodes | grep -A8 'Allocated resources'".to_owned()],
     );
     // A node that begins may have room, once its agents run.

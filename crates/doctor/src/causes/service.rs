@@ -286,7 +286,7 @@ fn load_balancer(look: &Look<'_>, service: &Value) -> Option<Finding> {
         format!("{object} gets no address: its load balancer is not made"),
     )
     .field("status.loadBalancer")
-    .since(time(service, &["metadata", "creationTimestamp"]))
+    .since(event.and_then(|event| event.first).or_else(|| time(service, &["metadata", "creationTimestamp"])))
     .remedy(
         "Look at what makes load balancers here: the cloud's controller, MetalLB, kube-vip.",
         &[format!("kubectl -n {} describe service {}", object.namespace, object.name)],

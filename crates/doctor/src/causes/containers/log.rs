@@ -170,7 +170,11 @@ fn complaint_fault<'a>(
         ),
         Cause::RunPortConflict => new(
             format!("a port that {} listens on is taken{subject}", ill.workload),
-            "Give each container of the pod a port of its own.",
+            if ill.spec().at(&["hostNetwork"]).and_then(Value::as_bool) == Some(true) {
+                "Free the port on the node, or let the program listen on another one: it is on the node's network."
+            } else {
+                "Give each container of the pod a port of its own."
+            },
         )
         .field("spec.template.spec.containers.ports"),
         Cause::ApiOverload => {

@@ -285,7 +285,7 @@ fn not_started(ill: &Ill<'_>) -> Option<Finding> {
             if tiphys_cause::absent(message).is_some() {
                 continue;
             }
-            let told = message.rsplit(": ").next().unwrap_or(message);
+            let told = message.trim_end_matches(": unknown").rsplit(": ").next().unwrap_or(message);
             let source = format!("{}, {reason}", Object::from_live(pod));
             if cause == Cause::NodeRuntime {
                 return Some(unfinished_container(pod, name, source, message));
