@@ -654,6 +654,8 @@ fn named_but_absent(words: &str) -> Option<Named> {
     let is_name = |named: &Named| {
         named.name.starts_with(|first: char| first.is_ascii_alphanumeric())
             && !named.name.contains(char::is_whitespace)
+            // Names of objects have small letters; a word with a large one begins a sentence.
+            && !named.name.contains(|letter: char| letter.is_ascii_uppercase())
     };
     // Words that others quote have their own quotes marked.
     read_absent(&words.replace("\\\"", "\"")).filter(is_name)
