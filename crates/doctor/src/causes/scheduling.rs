@@ -646,14 +646,26 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
     let begins = ["not-ready", "uninitialized", "unreachable", "network-unavailable"];
     let is_beginning =
         message.contains("untolerated taint {") && begins.iter().any(|it| message.contains(it));
-    if is_beginning && !cluster.has_kind("Node") || resource.contains('/') && !cluster.has_kind("DaemonSet") {
+    let counts = |node: &&&Value| {
+        let allocatable = node.at(&["status", "allocatable", resource]).and_then(quantity::milli);
+        allocatable.is_some_and(|amount| amount > 0)
+    };
+    let is_counted = cluster.all("Node").iter().any(|node| counts(&node));
+    let is_device = resource.contains('/');
+    if is_beginning && !cluster.has_kind("Node") || is_device && !is_counted && !cluster.has_kind("DaemonSet")
+    {
         finding = finding.not_known();
     }
     // What devices give is counted by their plugin, as long as that runs.
     if let Some((vendor, _)) = resource.split_once('/') {
         let word = vendor.split('.').next().unwrap_or(vendor);
         let plugins = cluster.all("DaemonSet").iter().filter(|set| set.name().contains(word));
-        finding = plugins.fold(finding, |finding, set| finding.below(Object::from_live(set)));
+        let plugins: Vec<Object> = plugins.map(|set| Object::from_live(set)).collect();
+        // Why it does not run is the cause, known or not.
+        if !is_counted && plugins.iter().any(|set| look.is_red(set)) {
+            finding = finding.not_known();
+        }
+        finding = plugins.into_iter().fold(finding, Finding::below);
     }
     finding = node_makers(look).fold(finding, Finding::below);
     // Nodes in trouble that would have room.
