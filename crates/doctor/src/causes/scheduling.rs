@@ -433,6 +433,9 @@ fn homes(cluster: &Cluster<'_>, volume: &str) -> Vec<Object> {
     let terms = || items(volume, &["spec", "nodeAffinity", "required", "nodeSelectorTerms"]);
     let fits = |node: &&&Value| {
         let labels = selector::labels(node);
+        // A node whose labels were left out bears its name at least.
+        let own = tiphys_value::json!({"kubernetes.io/hostname": node.name()});
+        let labels = labels.or(own.as_object());
         terms().any(|term| items(term, &["matchExpressions"]).all(|it| selector::holds(it, labels)))
     };
     cluster.all("Node").iter().filter(fits).map(|node| Object::from_live(node)).collect()
