@@ -432,7 +432,7 @@ pattern!(
     | (?: database | vhost | virtual \s host | bucket | keyspace | realm ) \s ['"`]? ([\w./-]+) ['"`]? \s (?: does \s not \s exist | (?:was \s)? not \s found )
     | unknown \s database \s ['"`] ([^'"`]+) ['"`]
     | (?: not \s a \s valid | is \s not \s a \s supported | is \s not \s supported | is \s not \s one \s of ) ()
-    | ((?-i:[A-Z][A-Z0-9_]{2,})) \s? [:=]? \s? (?: is \s (?:required|not \s set|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
+    | ((?-i:[A-Z][A-Z0-9_]{2,})) \s? [:=]? \s? (?: is \s (?:required|not \s set|not \s defined|undefined|unset|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
     | ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"] \s must \s be
     | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
     | field \s ['"`]? ([\w.-]+) ['"`]? \s not \s found \s in \s (?:type|struct)

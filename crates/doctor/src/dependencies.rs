@@ -504,6 +504,39 @@ fn makers_by_name(cluster: &Cluster<'_>, secret: &Object) -> Vec<Object> {
     makers.map(|live| Object::from_live(live)).collect()
 }
 
+/// What keeps the Applications from an object that they have not brought yet: what their operation waits for,
+/// or their own failure.
+fn undelivered(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
+    let mut found = Vec::new();
+    for app in cluster.all("Application") {
+        let text = |value: &Value, key: &str| value.str_at(&[key]).unwrap_or_default().to_owned();
+        let operation = app.at(&["status", "operationState"]).unwrap_or(&Value::Null);
+        let phase = text(operation, "phase");
+        if !matches!(phase.as_str(), "Running" | "Failed" | "Error") {
+            continue;
+        }
+        let is_wanted = items(app, &["status", "resources"]).any(|resource| {
+            resource.str_at(&["kind"]) == Some(&object.kind)
+                && resource.str_at(&["name"]) == Some(&object.name)
+                && resource.str_at(&["namespace"]).unwrap_or_default() == object.namespace
+        });
+        if !is_wanted {
+            continue;
+        }
+        match tiphys_cause::waits_for(&text(operation, "message")) {
+            Some(wait) => {
+                let namespace = app.str_at(&["spec", "destination", "namespace"]).unwrap_or_default();
+                let named = cluster.all(&wait.kind).iter().filter(|it| {
+                    it.name() == wait.name && (it.namespace().is_empty() || it.namespace() == namespace)
+                });
+                found.extend(named.map(|it| Object::from_live(it)));
+            }
+            None => found.push(Object::from_live(app)),
+        }
+    }
+    found
+}
+
 /// What should have made an object: an ExternalSecret, a Certificate, an owner that is a custom resource.
 fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     let mut found = Vec::new();
@@ -526,6 +559,9 @@ fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             let writers = cluster.case.objects.iter().filter(|it| writes_secret(it, object));
             found.extend(writers.map(Object::from_live));
         }
+    }
+    if cluster.live(object).is_none() {
+        found.extend(undelivered(cluster, object));
     }
     if object.kind == "CustomResourceDefinition"
         && let Some((plural, group)) = object.name.split_once('.')

@@ -132,6 +132,8 @@ const CARRIED: &[Cause] = &[
     Cause::OperatorSecretStore,
     Cause::AdmitWebhookDown,
     Cause::AdmitWebhookTls,
+    Cause::ApiConversionWebhook,
+    Cause::DeleteFinalizer,
     Cause::VolumeMount,
     Cause::VolumeProvisioner,
     Cause::ImageRegistryUnreachable,
@@ -156,7 +158,8 @@ fn rests_on_unexplained(
 ) -> bool {
     let pods_of = |service: &Object| {
         let live = cluster.live(service).filter(|_| service.kind == "Service");
-        live.into_iter().flat_map(|it| cluster.pods_of(it)).map(Object::from_live).collect::<Vec<_>>()
+        let behind = |it| cluster.pods_of(it).into_iter().chain(cluster.workloads_of(it));
+        live.into_iter().flat_map(behind).map(Object::from_live).collect::<Vec<_>>()
     };
     let behind = |object: &Object| {
         let routed = if object.kind == "Ingress" { upstream(cluster, object) } else { Vec::new() };

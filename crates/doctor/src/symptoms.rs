@@ -74,17 +74,28 @@ fn pod(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
     // Pods that have ended and whose workload is whole are history.
     if pods::has_ended(pod) {
         let owner = cluster.live(&cluster.workload(pod));
-        let is_whole = owner.is_some_and(|owner| match owner.kind() {
-            "Job" => job(cluster, owner).is_none(),
-            "CronJob" => !has_failed_since(cluster, owner, pod),
-            "Pod" => cluster.age(pod) > 24 * 3600,
-            _ => pods::shortage(owner).is_none(),
-        });
+        let is_whole = match owner {
+            Some(owner) => match owner.kind() {
+                "Job" => job(cluster, owner).is_none(),
+                "CronJob" => !has_failed_since(cluster, owner, pod),
+                "Pod" => ended_long_ago(cluster, pod),
+                _ => pods::shortage(owner).is_none(),
+            },
+            None => ended_long_ago(cluster, pod),
+        };
         if is_whole {
             return None;
         }
     }
     Some(trouble)
+}
+
+/// Whether a pod ended more than a day ago: nobody has missed it since.
+fn ended_long_ago(cluster: &Cluster<'_>, pod: &Value) -> bool {
+    const OLD: i64 = 24 * 3600;
+    let ends = pods::statuses(pod).filter_map(|status| time(pods::ended(status)?, &["finishedAt"]));
+    let age = ends.max().and_then(|end| cluster.seconds_since(end));
+    age.unwrap_or_else(|| cluster.age(pod)) > OLD
 }
 
 /// Whether a CronJob has not succeeded since one of its pods was made.
@@ -126,7 +137,8 @@ fn job(cluster: &Cluster<'_>, job: &Value) -> Option<String> {
         return None;
     }
     let failed = condition(job, "Failed").filter(|it| it.str_at(&["status"]) == Some("True"))?;
-    let since = time(failed, &["lastTransitionTime"]).and_then(|time| cluster.seconds_since(time));
+    let ended = time(failed, &["lastTransitionTime"]).or_else(|| time(job, &["status", "startTime"]));
+    let since = ended.and_then(|time| cluster.seconds_since(time));
     let owner = crate::cluster::controller(job);
     let made = time(job, &["metadata", "creationTimestamp"]);
     // A later one of the same CronJob has succeeded, or nobody has missed it for a day.

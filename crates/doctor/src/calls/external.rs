@@ -123,10 +123,19 @@ pub(super) fn absent_fault<'a>(
     let is_maker_unseen = cluster.misses_resources() && near.is_empty() && workload.is_none();
     let is_namespace_unseen =
         !cluster.has_kind("Namespace") && !cluster.case.objects.iter().any(|it| it.namespace() == namespace);
-    if is_operator_unseen || is_maker_unseen || is_namespace_unseen || reads_unseen(cluster, caller) {
+    // Who should make it has not: why is the cause, whether it is known or not.
+    let is_awaited = makers.iter().any(|maker| {
+        look.is_red(maker) || cluster.live(maker).is_some_and(crate::causes::operator::has_no_status)
+    });
+    if is_awaited
+        || is_operator_unseen
+        || is_maker_unseen
+        || is_namespace_unseen
+        || reads_unseen(cluster, caller)
+    {
         finding = finding.not_known();
     }
-    for maker in makers {
+    for maker in makers.into_iter().chain(crate::dependencies::upstream(cluster, &object)) {
         finding = finding.below(maker);
     }
     let remedy = match near.first() {

@@ -3,6 +3,7 @@
 mod caller;
 mod external;
 mod service;
+mod silent;
 mod trust;
 
 use caller::guess;
@@ -18,6 +19,7 @@ use crate::{
 
 pub(crate) use caller::Caller;
 pub(crate) use service::empty_service;
+pub(crate) use silent::unheard;
 
 /// The addresses that a call may have been for, the likeliest first.
 fn candidates(cluster: &Cluster<'_>, call: &FailedCall, caller: &Caller<'_>) -> Vec<Address> {

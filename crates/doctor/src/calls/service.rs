@@ -230,7 +230,7 @@ fn near_labels(
 }
 
 /// A Service's port that leads nowhere.
-fn port_fault(
+pub(super) fn port_fault(
     cluster: &Cluster<'_>,
     caller: &Caller<'_>,
     address: &Address,
@@ -265,7 +265,7 @@ fn port_fault(
 }
 
 /// The policies that keep the caller from the Service's pods.
-fn blocked<'a>(
+pub(super) fn blocked<'a>(
     look: &Look<'a>,
     caller: &Caller<'a>,
     call: &FailedCall,

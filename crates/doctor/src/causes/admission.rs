@@ -3,7 +3,7 @@
 use tiphys_cause::{Cause, Failure, Refusal, refusal, unwrapped};
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::closed_ways::{closed_to_api_server, port_of_pod};
+use super::closed_ways::{closed_to_api_server, port_of_pod, tunnel_agents};
 use crate::{
     Object,
     calls::empty_service,
@@ -119,6 +119,7 @@ fn refused(look: &Look<'_>) -> Vec<Refused> {
             }
         }
     }
+    found.extend(unsaved_replica_sets(look));
     for cron in look.cluster.all("CronJob") {
         let object = Object::from_live(cron);
         let scheduled = time(cron, &["status", "lastScheduleTime"]);
@@ -134,8 +135,48 @@ fn refused(look: &Look<'_>) -> Vec<Refused> {
     found
 }
 
+/// The refused writes of ReplicaSets that were not saved: their Deployments and their events tell.
+fn unsaved_replica_sets(look: &Look<'_>) -> Vec<Refused> {
+    if look.cluster.has_kind("ReplicaSet") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for live in look.cluster.all("Deployment") {
+        let object = Object::from_live(live);
+        let failure = condition(live, "ReplicaFailure").filter(|it| it.str_at(&["status"]) == Some("True"));
+        if let Some(message) = failure.and_then(|it| it.str_at(&["message"])) {
+            found.push(Refused {
+                writer: object.clone(),
+                written: None,
+                source: format!("{object}, condition ReplicaFailure"),
+                message: message.to_owned(),
+            });
+        }
+    }
+    let refusals = look.cluster.case.events.iter().filter(|event| {
+        event.object.kind == "ReplicaSet" && event.reason == "FailedCreate" && event.is_warning()
+    });
+    for event in refusals {
+        let set = &event.object;
+        let Some((name, _)) = set.name.rsplit_once('-') else { continue };
+        let writer = Object::new("Deployment", &set.namespace, name);
+        let lacks = look.is_red(&writer) || look.cluster.live(&writer).is_some_and(|it| lacks_pods(look, it));
+        if lacks {
+            found.push(Refused {
+                writer,
+                written: None,
+                source: format!("Event of {set}"),
+                message: event.message.clone(),
+            });
+        }
+    }
+    found
+}
+
 fn lacks_pods(look: &Look<'_>, live: &Value) -> bool {
     let wanted = match live.kind() {
+        // A set whose state was left out is for one node at least.
+        "DaemonSet" if live.get("status").is_none() => 1,
         "DaemonSet" => live.int_at(&["status", "desiredNumberScheduled"]).unwrap_or(0),
         "Job" => i64::from(live.at(&["status", "completionTime"]).is_none()),
         _ => pods::replicas(live),
@@ -393,6 +434,7 @@ fn webhook_down(look: &Look<'_>, read: &Refusal, message: &str) -> Finding {
         format!("the webhook {}{what} does not answer, and it fails closed", read.by),
     )
     .remedy("Bring its backend back; until then failurePolicy: Ignore lets writes pass.", &[]);
+    finding = tunnel_agents(look, message).into_iter().fold(finding, Finding::below);
     let Some(service) = service else { return finding };
     let Some(live) = look.cluster.live(&service) else {
         return if look.cluster.knows_services() {
@@ -461,10 +503,19 @@ fn webhook_tls(look: &Look<'_>, read: &Refusal) -> Finding {
         || service.clone().unwrap_or_else(|| Object::new("ValidatingWebhookConfiguration", "", &read.by)),
         |(config, _)| Object::from_live(config),
     );
-    let why = match read.failure {
-        Some(Failure::Expired) => "the certificate of its backend has expired",
-        Some(Failure::NotYetValid) => "the certificate of its backend is not valid yet",
-        _ => "its caBundle does not sign the certificate of its backend",
+    let (why, remedy) = match read.failure {
+        Some(Failure::Expired) => (
+            "the certificate of its backend has expired",
+            "Renew the backend's certificate and restart its pods; write a new CA into caBundle if that changed.",
+        ),
+        Some(Failure::NotYetValid) => (
+            "the certificate of its backend is not valid yet",
+            "Compare the clocks of the control plane and of what made the certificate.",
+        ),
+        _ => (
+            "its caBundle does not sign the certificate of its backend",
+            "Write the CA that signed the backend's certificate into caBundle, or let the injector do it.",
+        ),
     };
     let mut finding = Finding::new(
         Cause::AdmitWebhookTls,
@@ -473,10 +524,7 @@ fn webhook_tls(look: &Look<'_>, read: &Refusal) -> Finding {
         format!("the API server does not trust the webhook {}: {why}", read.by),
     )
     .field("webhooks.clientConfig.caBundle")
-    .remedy(
-        "Write the CA that signed the backend's certificate into caBundle, or let the injector do it.",
-        &[],
-    );
+    .remedy(remedy, &[]);
     if let Some((config, hook)) = config {
         let bundle = hook.str_at(&["clientConfig", "caBundle"]).unwrap_or_default();
         let certificates = crate::cluster::certificate::Certificate::all_from_base64(bundle);
@@ -638,6 +686,10 @@ fn rule(look: &Look<'_>, cause: Cause, owner: &Object, refused: &Refused, read: 
         Cause::AdmitConflict => (
             format!("another manager owns a field of {object}{subject}"),
             "Let one of both write the field, or force the conflict.",
+        ),
+        _ if read.subject.contains("status.storedVersions") => (
+            format!("{object} loses a version that objects are still stored in{subject}"),
+            "Keep the version; write all objects anew, take it out of status.storedVersions, and remove it then.",
         ),
         _ => (format!("{object} does not fit its schema{subject}"), "Correct the manifest."),
     };

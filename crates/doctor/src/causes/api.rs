@@ -301,6 +301,8 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
             format!("Bring {service} back, or delete the APIService if its server is gone for good."),
             &[format!("kubectl get apiservice {}", object.name)],
         );
+        let agents = super::closed_ways::tunnel_agents(look, &condition_text(available));
+        finding = agents.into_iter().fold(finding, Finding::below);
         if let Some(live) = look.cluster.live(&service) {
             finding = finding.below(service.clone());
             // Why its server is ill is the cause; while that is not known, little is.
@@ -314,6 +316,9 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
             }
         } else if look.cluster.knows_services() {
             finding = finding.evidence(service.to_string(), "it does not exist");
+        } else if available.str_at(&["reason"]) != Some("ServiceNotFound") && look.cluster.has_kind("Pod") {
+            // Who serves it is told by its Service, which was not saved.
+            finding = finding.not_known();
         }
         for object in scalers.into_iter().filter(|_| is_metrics) {
             finding = finding.suffers(object.clone(), "has no metrics");
@@ -346,17 +351,24 @@ pub(crate) fn conversion(look: &Look<'_>, read: &Refusal) -> Finding {
         || Object::new("CustomResourceDefinition", "", &definition_name(kind, group)),
         |live| Object::from_live(live),
     );
+    let (what, remedy) = match read.failure {
+        Some(Failure::Untrusted) => (
+            "is not trusted",
+            "Write the CA that signed the webhook's certificate into spec.conversion.webhook.clientConfig.caBundle, or let the injector do it.",
+        ),
+        Some(Failure::Expired) => {
+            ("shows an expired certificate", "Renew the webhook's certificate and restart its pods.")
+        }
+        _ => ("does not answer", "Bring the webhook's Service back."),
+    };
     let finding = Finding::new(
         Cause::ApiConversionWebhook,
         object.clone(),
         0.9,
-        format!(
-            "the conversion webhook of {} does not answer: no object of the kind can be read",
-            object.name
-        ),
+        format!("the conversion webhook of {} {what}: no object of the kind can be read", object.name),
     )
     .field("spec.conversion.webhook")
-    .remedy("Bring the webhook's Service back.", &[]);
+    .remedy(remedy, &[]);
     // Why it does not answer is told by its Service and its pods.
     let is_seen = ["Service", "Pod"].iter().all(|kind| look.cluster.has_kind(kind));
     let finding = if is_seen { finding } else { finding.not_known() };

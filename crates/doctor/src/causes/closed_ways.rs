@@ -1,4 +1,5 @@
-//! Policies that keep the API server from what it calls: webhooks and aggregated APIs.
+//! Policies that keep the API server from what it calls, and the tunnel through which it calls: webhooks and
+//! aggregated APIs.
 
 use tiphys_cause::Cause;
 use tiphys_network::Direction;
@@ -11,6 +12,21 @@ use crate::{
     policy::{End, Port, api_server, blocking},
     search_context::Look,
 };
+
+/// Words by which the API server says that its tunnel ends nowhere on the nodes.
+const NO_AGENT: &[&str] = &["no agent available", "no agent is available"];
+/// The workloads at the ends of such tunnels.
+const AGENTS: &[&str] = &["konnectivity-agent", "tunnelfront", "aks-link", "proxy-agent"];
+
+/// The workloads that hold the tunnel from the control plane, if words say that it ends nowhere.
+pub(super) fn tunnel_agents(look: &Look<'_>, words: &str) -> Vec<Object> {
+    let low = words.to_ascii_lowercase();
+    if !NO_AGENT.iter().any(|it| low.contains(it)) {
+        return Vec::new();
+    }
+    let is_agent = |name: &str| AGENTS.contains(&name);
+    look.cluster.running(|workload| is_agent(&workload.name))
+}
 
 /// The port that a pod is called on, behind a port of its Service.
 pub(super) fn port_of_pod(pod: &Value, port: Option<&Value>) -> u16 {

@@ -110,9 +110,14 @@ pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Fi
 /// A controller manager that does not work.
 fn controllers(look: &Look<'_>) -> Option<Finding> {
     let lease = lease_age(look, "kube-controller-manager");
-    let behind: Vec<Object> = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"]
-        .iter()
-        .flat_map(|kind| look.cluster.all(kind).iter())
+    let workloads = || {
+        let kinds = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
+        kinds.into_iter().flat_map(|kind| look.cluster.all(kind).iter())
+    };
+    // Where no status tells what was observed, states were left out.
+    let tells = workloads().any(|live| live.int_at(&["status", "observedGeneration"]).is_some());
+    let behind: Vec<Object> = workloads()
+        .filter(|_| tells)
         .filter(|live| {
             live.int_at(&["status", "observedGeneration"]).unwrap_or(0) < live.generation()
                 && look.cluster.age(live) > 120

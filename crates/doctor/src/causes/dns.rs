@@ -26,7 +26,12 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let dns_pods = look.cluster.pods_of(service);
     found.extend(configuration(look, service.namespace(), &dns_pods, Some(&object), workload.as_ref()));
     found.extend(silent_zone(look, service.namespace(), &dns_pods));
-    let is_saved = look.cluster.has_kind("Pod") || look.cluster.has_kind("EndpointSlice");
+    // Nothing that could serve was saved: neither what the Service leads to nor any neighbour of it.
+    let slices = look.cluster.endpoint_slices(service.namespace(), service.name());
+    let is_saved = !slices.is_empty()
+        || workload.is_some()
+        || look.cluster.get("Endpoints", service.namespace(), service.name()).is_some()
+        || !look.cluster.pods_in(service.namespace()).is_empty();
     if look.cluster.is_served(service) || !is_saved {
         return found;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_cause::{Address, Cause, PullFault, image_parts, pull_fault};
+use tiphys_cause::{Address, Cause, Failure, PullFault, image_parts, pull_fault};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
@@ -105,6 +105,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         None => 0.4,
     };
     let cause = cause.unwrap_or(Cause::ImageNotFound);
+    let is_untrusted = Failure::read(&message) == Some(Failure::Untrusted);
     let what = match cause {
         Cause::ImageNotFound => format!("{registry} has no {repository}:{tag}"),
         Cause::ImageUnauthorized if fault.is_ambiguous => {
@@ -114,6 +115,9 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
             format!("{registry} does not serve {repository} without valid credentials (401)")
         }
         Cause::ImageForbidden => format!("{registry} refuses {repository} to these credentials (403)"),
+        Cause::ImageRegistryUnreachable if is_untrusted => {
+            format!("the nodes do not trust the certificate of {registry}")
+        }
         Cause::ImageRegistryUnreachable => format!("{registry} cannot be reached"),
         Cause::ImageRateLimited => format!("{registry} limits the rate of pulls (429)"),
         Cause::ImagePlatform => format!("{image} is not built for the node's platform"),
@@ -161,6 +165,9 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         Cause::ImageNotFound => "Push the tag, or correct the image's name and tag.",
         Cause::ImageUnauthorized | Cause::ImageForbidden => {
             "Give the pod a pull secret for this registry that may read the repository."
+        }
+        Cause::ImageRegistryUnreachable if is_untrusted => {
+            "Let the runtime of every node trust the CA of the registry (for containerd a file under /etc/containerd/certs.d)."
         }
         Cause::ImageRegistryUnreachable => {
             "Check the name, the proxy and the way from the nodes to the registry."

@@ -754,7 +754,8 @@ fn down_controllers(look: &Look<'_>) -> Vec<Finding> {
         )
         .remedy("Bring the controller back.", &[format!("kubectl -n {} get pods", object.namespace)]);
         if is_down {
-            // Its pods tell why; without them only the absence is known.
+            // Its pods tell why; while they do not, only the absence is known.
+            finding = finding.not_known();
             finding = pods::of_workload(look.cluster, &object)
                 .into_iter()
                 .fold(finding, |finding, pod| finding.below(Object::from_live(pod)));

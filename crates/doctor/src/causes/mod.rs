@@ -6,6 +6,7 @@ pub(crate) mod budget;
 pub(crate) mod callers;
 pub(crate) mod closed_ways;
 pub(crate) mod config;
+pub(crate) mod config_unsaid;
 pub(crate) mod containers;
 pub(crate) mod control_plane;
 pub(crate) mod deletion;
@@ -42,6 +43,7 @@ const SEARCHES: &[Search] = &[
     admission::find,
     image::find,
     config::find,
+    config_unsaid::find,
     containers::find,
     service::find,
     callers::find,

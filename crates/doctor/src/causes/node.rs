@@ -260,7 +260,11 @@ fn service_of_node(look: &Look<'_>, note: &HostNote) -> Option<Finding> {
     )
     .evidence(format!("{object}, service {}", note.service), line)
     .remedy(
-        format!("Start {} on the node, and see why it stopped.", note.service),
+        if cause == Cause::ControlCertificateExpired {
+            format!("Renew the certificate of {} on the node, and start it again.", note.service)
+        } else {
+            format!("Start {} on the node, and see why it stopped.", note.service)
+        },
         &[format!("systemctl status {}", note.service), format!("journalctl -u {}", note.service)],
     );
     Some(pods_on(look.cluster, &note.node).map(Object::from_live).filter(|pod| look.is_red(pod)).fold(

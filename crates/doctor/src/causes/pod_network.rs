@@ -78,7 +78,14 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     let set = plugin_set(look);
     let mut nodes = Vec::new();
     // The plugin of a machine that has just joined is about to start.
-    let joined = look.cluster.all("Node").iter().filter(|node| look.cluster.age(node) > JOINING);
+    let joined = look.cluster.all("Node").iter().filter(|node| {
+        // A node whose creation was left out may have joined when its condition changed last.
+        let is_dated = time(node, &["metadata", "creationTimestamp"]).is_some();
+        let changed = condition(node, "Ready").and_then(|it| time(it, &["lastTransitionTime"]));
+        let quiet = changed.and_then(|changed| look.cluster.seconds_since(changed));
+        let age = if is_dated { look.cluster.age(node) } else { quiet.unwrap_or(i64::MAX) };
+        age > JOINING
+    });
     for node in joined.copied() {
         let unavailable = unavailable(node).filter(|_| refused_route(look, node).is_none());
         let ready = condition(node, "Ready").filter(|it| {
@@ -166,12 +173,29 @@ fn without_range(look: &Look<'_>, nodes: &[(Object, &Value)]) -> Option<Finding>
     let told: Vec<(String, String)> = nodes.iter().map_while(|(node, _)| is_told(node)).collect();
     let (first, _) = nodes.first().filter(|_| told.len() == nodes.len())?;
     let names: Vec<&str> = nodes.iter().map(|(node, _)| node.name.as_str()).collect();
-    let summary = format!("no range of pod addresses is left for {}: it gets no network", names.join(", "));
-    let finding =
-        Finding::new(Cause::NetIpExhausted, first.clone(), 0.92, summary).field("spec.podCIDR").remedy(
+    // Where no node has a range, nobody gives ranges out.
+    let all = look.cluster.all("Node").iter();
+    let gives_none = look.cluster.all("Node").len() > 1
+        && all.into_iter().all(|node| node.at(&["spec", "podCIDR"]).is_none())
+        && told.iter().all(|(source, _)| source.starts_with("log "));
+    let (cause, why, remedy) = if gives_none {
+        (
+            Cause::NetCniDown,
+            "nobody gave a range of pod addresses to",
+            "Let the controller manager give ranges to nodes (--allocate-node-cidrs, --cluster-cidr), or let the network plugin do it.",
+        )
+    } else {
+        (
+            Cause::NetIpExhausted,
+            "no range of pod addresses is left for",
             "Give the cluster a larger range for pods (--cluster-cidr), or smaller ranges to nodes.",
-            &["kubectl get nodes -o custom-columns=NAME:.metadata.name,CIDR:.spec.podCIDR".to_owned()],
-        );
+        )
+    };
+    let summary = format!("{why} {}: it gets no network", names.join(", "));
+    let command = "kubectl get nodes -o custom-columns=NAME:.metadata.name,CIDR:.spec.podCIDR";
+    let finding = Finding::new(cause, first.clone(), 0.92, summary)
+        .field("spec.podCIDR")
+        .remedy(remedy, &[command.to_owned()]);
     let finding = told.into_iter().fold(finding, |finding, (source, text)| finding.evidence(source, text));
     let finding = plugin_object(look)
         .into_iter()

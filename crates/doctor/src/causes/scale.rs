@@ -291,9 +291,13 @@ fn aborted(look: &Look<'_>, live: &Value) -> Option<Finding> {
             .evidence(Object::from_live(run).to_string(), words)
             .suffers(Object::from_live(run), "measured too many failures")
     });
-    if let Some(call) = measured_in_vain(look, &object, message, &finding) {
-        return Some(call);
+    let calls = calls_of_analysis(look, &object, message, &finding);
+    if let Some(call) = calls.iter().find(|call| call.confidence >= SURE_CALL) {
+        return Some(measured_in_vain(call.clone(), &finding));
     }
+    // What is asked may be ill itself.
+    let below = calls.into_iter().flat_map(|call| call.upstream);
+    let finding = below.fold(finding, Finding::below);
     let is_unseen = tiphys_cause::failed_calls(message).iter().any(|call| !call.targets.is_empty())
         && !look.cluster.knows_services();
     let finding = if is_unseen { finding.not_known() } else { finding };
@@ -301,9 +305,11 @@ fn aborted(look: &Look<'_>, live: &Value) -> Option<Finding> {
     Some(pods.filter(|pod| look.is_red(pod)).fold(finding, Finding::below))
 }
 
-/// Why an analysis got no numbers, if the call that it made for them fails.
-fn measured_in_vain(look: &Look<'_>, rollout: &Object, message: &str, aborted: &Finding) -> Option<Finding> {
-    const SURE: f64 = 0.6;
+/// From this confidence on a call tells why an analysis got no numbers.
+const SURE_CALL: f64 = 0.6;
+
+/// What explains the calls that an analysis made in vain for its numbers.
+fn calls_of_analysis(look: &Look<'_>, rollout: &Object, message: &str, aborted: &Finding) -> Vec<Finding> {
     let caller = Caller::of_workload(look.cluster, rollout.clone());
     let told = (format!("{rollout}, status"), message.to_owned());
     let runs = aborted.evidence.iter().map(|it| (it.source.clone(), it.text.clone()));
@@ -311,14 +317,13 @@ fn measured_in_vain(look: &Look<'_>, rollout: &Object, message: &str, aborted: &
         let sufferer = (rollout, "its analysis gets no numbers");
         explain_text(look, &caller, (&source, &text), sufferer)
     });
-    let finding = found.into_iter().find(|finding| finding.confidence >= SURE)?;
-    Some(
-        aborted
-            .suffers
-            .iter()
-            .cloned()
-            .fold(finding, |finding, (object, symptom)| finding.suffers(object, symptom)),
-    )
+    found.collect()
+}
+
+/// A call that an analysis makes in vain breaks all that the aborted rollout breaks.
+fn measured_in_vain(call: Finding, aborted: &Finding) -> Finding {
+    let suffers = aborted.suffers.iter().cloned();
+    suffers.fold(call, |call, (object, symptom)| call.suffers(object, symptom))
 }
 
 /// A rollout that somebody paused, with a newer template waiting.

@@ -433,10 +433,22 @@ fn homes(cluster: &Cluster<'_>, volume: &str) -> Vec<Object> {
     let terms = || items(volume, &["spec", "nodeAffinity", "required", "nodeSelectorTerms"]);
     let fits = |node: &&&Value| {
         let labels = selector::labels(node);
+        // A node whose labels were left out bears its name at least.
+        let own = tiphys_value::json!({"kubernetes.io/hostname": node.name()});
+        let labels = labels.or(own.as_object());
         terms().any(|term| items(term, &["matchExpressions"]).all(|it| selector::holds(it, labels)))
     };
     cluster.all("Node").iter().filter(fits).map(|node| Object::from_live(node)).collect()
 }
+
+/// Ends of the taints by which nodes tell of their own troubles, and the trouble.
+const NODE_TAINTS: &[(&str, Cause)] = &[
+    ("-pressure", Cause::NodePressure),
+    ("/not-ready", Cause::NodeNotReady),
+    ("/unreachable", Cause::NodeNotReady),
+    ("/network-unavailable", Cause::NetCniDown),
+    ("/uninitialized", Cause::NodeUninitialized),
+];
 
 /// Taints by which nodes tell of their own troubles: the nodes are to blame.
 fn troubled_nodes(look: &Look<'_>, ill: &Ill<'_>, obstacles: &[(u32, Obstacle)]) -> Option<Finding> {
@@ -452,11 +464,18 @@ fn troubled_nodes(look: &Look<'_>, ill: &Ill<'_>, obstacles: &[(u32, Obstacle)])
     let tainted = look.cluster.all("Node").iter().filter(|node| {
         items(node, &["spec", "taints"]).any(|taint| taint.str_at(&["key"]) == Some(key.as_str()))
     });
+    // Nodes that were not saved are known by the scheduler's words only.
+    let told = NODE_TAINTS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, cause)| *cause);
+    let unseen = told.filter(|_| !look.cluster.has_kind("Node"));
     let finding = Finding::new(
-        Cause::ScheduleTaint,
+        unseen.unwrap_or(Cause::ScheduleTaint),
         ill.workload.clone(),
-        0.3,
-        format!("the nodes that fit are in trouble: {key}"),
+        if unseen.is_some() { 0.45 } else { 0.3 },
+        format!("the nodes that fit {} are in trouble: {key}", ill.workload),
+    )
+    .remedy(
+        "Look at the nodes that bear the taint, and bring them back.",
+        &["kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints".to_owned()],
     )
     .shallow();
     let finding = tainted.fold(finding, |finding, node| finding.below(Object::from_live(node)));
@@ -610,26 +629,46 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
         Cause::ScheduleCapacity,
         workload.clone(),
         0.9,
-        format!("no node has enough {resource} free for {workload}"),
+        if resource == "pods" {
+            format!("every node that fits {workload} runs as many pods as it may")
+        } else {
+            format!("no node has enough {resource} free for {workload}")
+        },
     )
     .field("spec.template.spec.containers.resources.requests")
     .evidence("scheduler", message)
     .remedy(
-        format!("Lower the request of {resource}, or add nodes."),
+        if resource == "pods" {
+            "Add nodes, or raise maxPods of their kubelets.".to_owned()
+        } else {
+            format!("Lower the request of {resource}, or add nodes.")
+        },
         &["kubectl describe nodes | grep -A8 'Allocated resources'".to_owned()],
     );
     // A node that begins may have room, once its agents run.
     let begins = ["not-ready", "uninitialized", "unreachable", "network-unavailable"];
     let is_beginning =
         message.contains("untolerated taint {") && begins.iter().any(|it| message.contains(it));
-    if is_beginning && !cluster.has_kind("Node") || resource.contains('/') && !cluster.has_kind("DaemonSet") {
+    let counts = |node: &&&Value| {
+        let allocatable = node.at(&["status", "allocatable", resource]).and_then(quantity::milli);
+        allocatable.is_some_and(|amount| amount > 0)
+    };
+    let is_counted = cluster.all("Node").iter().any(|node| counts(&node));
+    let is_device = resource.contains('/');
+    if is_beginning && !cluster.has_kind("Node") || is_device && !is_counted && !cluster.has_kind("DaemonSet")
+    {
         finding = finding.not_known();
     }
     // What devices give is counted by their plugin, as long as that runs.
     if let Some((vendor, _)) = resource.split_once('/') {
         let word = vendor.split('.').next().unwrap_or(vendor);
         let plugins = cluster.all("DaemonSet").iter().filter(|set| set.name().contains(word));
-        finding = plugins.fold(finding, |finding, set| finding.below(Object::from_live(set)));
+        let plugins: Vec<Object> = plugins.map(|set| Object::from_live(set)).collect();
+        // Why it does not run is the cause, known or not.
+        if !is_counted && plugins.iter().any(|set| look.is_red(set)) {
+            finding = finding.not_known();
+        }
+        finding = plugins.into_iter().fold(finding, Finding::below);
     }
     finding = node_makers(look).fold(finding, Finding::below);
     // Nodes in trouble that would have room.

@@ -19,7 +19,40 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         found.extend(load_balancer(look, service));
         found.extend(identity(look, service));
     }
+    let is_denied = |finding: &&Finding| finding.cause == Cause::OperatorCloudCredentials;
+    if let Some(first) = found.iter().find(is_denied).cloned() {
+        let waiting: Vec<Object> = found.iter().filter(is_denied).map(|it| it.object.clone()).collect();
+        found.extend(denied_maker(look, &first, &waiting));
+    }
     found
+}
+
+/// The one who makes load balancers, if the cloud does not let it: several wait for it, or its log says so.
+fn denied_maker(look: &Look<'_>, first: &Finding, waiting: &[Object]) -> Option<Finding> {
+    let makers = load_balancer_makers(look);
+    let says = |maker: &Object| {
+        pods::of_workload(look.cluster, maker).into_iter().find_map(|pod| {
+            look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
+                let line = log.last_lines().find(|line| crate::causes::operator::is_denied(line))?;
+                Some((log.source(), line.to_owned()))
+            })
+        })
+    };
+    let told = makers.iter().find_map(|maker| Some((maker, says(maker)?)));
+    let only = (makers.len() == 1 && waiting.len() > 1).then(|| makers.first()).flatten();
+    let maker = told.as_ref().map(|(maker, _)| *maker).or(only)?;
+    let summary = format!("the cloud does not let {maker} make load balancers: its identity lacks the right");
+    let mut finding = Finding::new(Cause::OperatorCloudCredentials, maker.clone(), 0.92, summary)
+        .since(first.since)
+        .remedy(
+            "Give its identity (role, trust, workload identity) the rights that the cloud's words name.",
+            &[format!("kubectl -n {} get serviceaccounts -o yaml", maker.namespace)],
+        );
+    finding.evidence = first.evidence.clone();
+    if let Some((_, (source, line))) = told {
+        finding = finding.evidence(source, line);
+    }
+    Some(waiting.iter().fold(finding, |finding, it| finding.suffers(it.clone(), "gets no load balancer")))
 }
 
 /// A Service whose selector or port is wrong, while its workload is well.
@@ -253,7 +286,7 @@ fn load_balancer(look: &Look<'_>, service: &Value) -> Option<Finding> {
         format!("{object} gets no address: its load balancer is not made"),
     )
     .field("status.loadBalancer")
-    .since(time(service, &["metadata", "creationTimestamp"]))
+    .since(event.and_then(|event| event.first).or_else(|| time(service, &["metadata", "creationTimestamp"])))
     .remedy(
         "Look at what makes load balancers here: the cloud's controller, MetalLB, kube-vip.",
         &[format!("kubectl -n {} describe service {}", object.namespace, object.name)],
@@ -279,10 +312,7 @@ pub(crate) fn is_denied_by_cloud(message: &str) -> bool {
 /// The workloads that make load balancers.
 pub(crate) fn load_balancer_makers(look: &Look<'_>) -> Vec<Object> {
     let words = ["load-balancer-controller", "cloud-controller", "metallb", "kube-vip", "cilium-operator"];
-    let all = ["Deployment", "DaemonSet"].iter().flat_map(|kind| look.cluster.all(kind).iter());
-    all.filter(|it| words.iter().any(|word| it.name().contains(word) || it.namespace().contains(word)))
-        .map(|it| Object::from_live(it))
-        .collect()
+    look.cluster.running(|it| words.iter().any(|word| it.name.contains(word) || it.namespace.contains(word)))
 }
 
 /// A Service that selects the pods of two programs.

@@ -29,6 +29,8 @@ pub(crate) struct Cluster<'a> {
     /// EndpointSlices by the namespace and then the name of their Service.
     endpoint_slices: HashMap<&'a str, HashMap<&'a str, Vec<&'a Value>>>,
     owned: HashMap<Object, Vec<&'a Value>>,
+    /// The workloads of pods whose owners were not saved, by the namespace and the name of the pod.
+    adopted: HashMap<(&'a str, &'a str), Object>,
     /// The objects that bear the mark of an Application, by its name.
     tracked: HashMap<&'a str, Vec<&'a Value>>,
     events: HashMap<Object, Vec<&'a Event>>,
@@ -85,6 +87,7 @@ impl<'a> Cluster<'a> {
             pods: HashMap::new(),
             endpoint_slices: HashMap::new(),
             owned: HashMap::new(),
+            adopted: HashMap::new(),
             tracked: HashMap::new(),
             events: HashMap::new(),
             logs: HashMap::new(),
@@ -122,7 +125,47 @@ impl<'a> Cluster<'a> {
         for log in &case.logs {
             cluster.logs.entry((&log.namespace, &log.pod)).or_default().push(log);
         }
+        cluster.adopt();
         cluster
+    }
+
+    /// Gives pods back to their workloads where what lies between was not saved.
+    fn adopt(&mut self) {
+        let pods = self.by_kind.get("Pod").cloned().unwrap_or_default();
+        let knows_owners = pods.iter().any(|pod| !pod.owner_references().is_empty());
+        for pod in pods {
+            let owner = if knows_owners {
+                let of_lost = controller(pod)
+                    .filter(|owner| owner.kind == "ReplicaSet" && self.live(owner).is_none())
+                    .map(|_| self.workload(pod));
+                of_lost.filter(|owner| owner.kind == "Deployment")
+            } else {
+                self.selecting(pod)
+            };
+            if let Some(owner) = owner.filter(|owner| self.live(owner).is_some()) {
+                self.owned.entry(owner.clone()).or_default().push(pod);
+                self.adopted.insert((pod.namespace(), pod.name()), owner);
+            }
+        }
+    }
+
+    /// The workload that selects a pod and whose name the pod's begins with.
+    fn selecting(&self, pod: &Value) -> Option<Object> {
+        if let Some(job) = pod.label("job-name").or_else(|| pod.label("batch.kubernetes.io/job-name")) {
+            return Some(Object::new("Job", pod.namespace(), job));
+        }
+        let labels = selector::labels(pod)?;
+        let kinds = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
+        let all = kinds.iter().flat_map(|kind| self.all(kind).iter());
+        let selects = |live: &&&Value| {
+            let wanted = live.at(&["spec", "selector", "matchLabels"]).and_then(Value::as_object);
+            live.namespace() == pod.namespace()
+                && pod.name().strip_prefix(live.name()).is_some_and(|rest| rest.starts_with('-'))
+                && wanted.is_some_and(|wanted| {
+                    !wanted.is_empty() && wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+                })
+        };
+        all.filter(selects).max_by_key(|live| live.name().len()).map(|live| Object::from_live(live))
     }
 
     /// An object by its names.
@@ -232,6 +275,21 @@ impl<'a> Cluster<'a> {
         self.owned.get(owner).map_or(&[], Vec::as_slice)
     }
 
+    /// The Deployments and DaemonSets that are meant: those that were saved, and those that only their pods
+    /// tell of.
+    pub(crate) fn running(&self, is_meant: impl Fn(&Object) -> bool) -> Vec<Object> {
+        let kinds = ["Deployment", "DaemonSet"];
+        let saved = kinds.iter().flat_map(|kind| self.all(kind).iter()).map(|live| Object::from_live(live));
+        let told = self.all("Pod").iter().map(|pod| self.workload(pod));
+        let mut found: Vec<Object> = Vec::new();
+        for workload in saved.chain(told.filter(|it| kinds.contains(&it.kind.as_str()))) {
+            if is_meant(&workload) && !found.contains(&workload) {
+                found.push(workload);
+            }
+        }
+        found
+    }
+
     /// The objects that bear the mark of an Application.
     pub(crate) fn tracked(&self, app: &str) -> &[&'a Value] {
         self.tracked.get(app).map_or(&[], Vec::as_slice)
@@ -267,7 +325,10 @@ impl<'a> Cluster<'a> {
         let mut top = Object::from_live(object);
         for _ in 0..8 {
             let Some(live) = self.live(&top) else { break };
-            let Some(owner) = controller(live) else { break };
+            let adopter = || self.adopted.get(&(live.namespace(), live.name())).cloned();
+            let Some(owner) = controller(live).or_else(|| adopter().filter(|_| top.kind == "Pod")) else {
+                break;
+            };
             if !is_workload(&owner.kind) {
                 break;
             }

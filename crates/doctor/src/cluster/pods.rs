@@ -35,9 +35,22 @@ pub(crate) fn has_ended(pod: &Value) -> bool {
     matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"))
 }
 
-/// Whether a pod serves.
+/// Whether a pod serves. One of which only the phase was saved is taken at its word.
 pub(crate) fn is_ready(pod: &Value) -> bool {
-    has_condition(pod, "Ready", "True") && !pod.is_terminating()
+    let is_running = || pod.str_at(&["status", "phase"]) == Some("Running");
+    !pod.is_terminating() && says_ready(pod).unwrap_or_else(is_running)
+}
+
+/// Whether a pod says that it is ready, by its condition, or by its containers where conditions were left out.
+fn says_ready(pod: &Value) -> Option<bool> {
+    if let Some(ready) = super::condition(pod, "Ready") {
+        return Some(ready.str_at(&["status"]) == Some("True"));
+    }
+    let mut told = items(pod, &["status", "containerStatuses"])
+        .filter_map(|status| status.at(&["ready"]).and_then(Value::as_bool))
+        .peekable();
+    told.peek()?;
+    Some(told.all(|is_ready| is_ready))
 }
 
 /// The condition of a pod that is not placed.
@@ -112,8 +125,7 @@ pub(crate) fn trouble(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
     if is_starting(cluster, pod) {
         return None;
     }
-    let unready = conditions(pod)
-        .any(|it| it.str_at(&["type"]) == Some("Ready") && it.str_at(&["status"]) != Some("True"));
+    let unready = says_ready(pod) == Some(false);
     let is_long = unready && since.is_none_or(|since| since >= GRACE);
     is_long.then(|| "not ready".to_owned()).or_else(|| flapping(cluster, pod))
 }

@@ -159,6 +159,48 @@ fn thinned_copies_seldom_name_another_root() {
     assert!(wrong.len() * 25 < copies, "{} of {copies}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// A state as people copy it by hand: no identities, no owners, nothing that controllers keep for themselves.
+fn in_few_words(folder: &Path) -> Case {
+    let mut case = Case::read(&[folder.join("dump")]).unwrap();
+    case.objects.retain(|object| !matches!(object["kind"].as_str(), Some("ReplicaSet" | "EndpointSlice")));
+    for object in &mut case.objects {
+        let is_pod = object["kind"] == "Pod";
+        let Some(fields) = object.as_object_mut() else { continue };
+        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+            for key in ["uid", "managedFields", "resourceVersion"] {
+                metadata.remove(key);
+            }
+            if is_pod {
+                metadata.remove("ownerReferences");
+            }
+        }
+        let status = fields.get_mut("status").filter(|_| is_pod).and_then(Value::as_object_mut);
+        let status = status.filter(|status| status.contains_key("containerStatuses"));
+        status.map(|status| status.remove("conditions"));
+    }
+    case
+}
+
+/// Who writes a state down in few words gets the same roots, but for what only the words left out told.
+#[test]
+fn cases_told_in_few_words_keep_their_roots() {
+    let (mut wanted_roots, mut lost, mut wrong) = (0, Vec::new(), Vec::new());
+    for folder in folders() {
+        let text = std::fs::read_to_string(folder.join("expect.yaml")).unwrap();
+        let expected = tiphys_yaml::from_yaml(&text).unwrap();
+        let wanted = expected["roots"].as_array().cloned().unwrap_or_default();
+        let roots = diagnose(&in_few_words(&folder)).causes;
+        let roots: Vec<&Root> = roots.iter().filter(|root| root.confidence >= ASSERTED).collect();
+        wanted_roots += wanted.len();
+        let is_lost = |wanted: &&Value| !roots.iter().any(|root| is_expected(root, wanted));
+        lost.extend(wanted.iter().filter(is_lost).map(|wanted| format!("{}: {wanted}", folder.display())));
+        let others = roots.iter().filter(|root| !wanted.iter().any(|wanted| is_expected(root, wanted)));
+        wrong.extend(others.map(|root| format!("{}: {} {}", folder.display(), root.cause, root.object)));
+    }
+    assert!(lost.len() * 20 < wanted_roots, "{} of {wanted_roots}:\n{}", lost.len(), lost.join("\n"));
+    assert!(wrong.len() * 25 < wanted_roots, "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 /// The bytes of a dump may be anything.
 #[test]
 fn hostile_files_are_read_without_panic() {

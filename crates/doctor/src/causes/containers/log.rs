@@ -50,7 +50,9 @@ pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> 
             Fact::Value(refused) => {
                 let finding = crate::causes::config::refused_value(look, ill, refused, &fact.source);
                 // Words that lead back to no setting count only where the program ends with them.
-                Some(finding).filter(|finding| finding.confidence > 0.7 || fact.weight >= ENDS)
+                let is_last_word = fact.weight >= LAST && speaks_of_variable(&fact.line);
+                Some(finding)
+                    .filter(|finding| finding.confidence > 0.7 || fact.weight >= ENDS || is_last_word)
             }
         };
         let Some(finding) = found else { continue };
@@ -69,6 +71,15 @@ pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> 
         }
     }
     best.map(|(_, finding)| finding)
+}
+
+/// A line that weighs as much stands at the end of the log, and is no warning.
+const LAST: i32 = 100;
+
+/// Whether a line calls what it misses a variable of the environment.
+fn speaks_of_variable(line: &str) -> bool {
+    let low = line.to_ascii_lowercase();
+    low.contains("environment variable") || low.contains("env var")
 }
 
 /// Whether a line speaks of a setting at all.
@@ -170,7 +181,11 @@ fn complaint_fault<'a>(
         ),
         Cause::RunPortConflict => new(
             format!("a port that {} listens on is taken{subject}", ill.workload),
-            "Give each container of the pod a port of its own.",
+            if ill.spec().at(&["hostNetwork"]).and_then(Value::as_bool) == Some(true) {
+                "Free the port on the node, or let the program listen on another one: it is on the node's network."
+            } else {
+                "Give each container of the pod a port of its own."
+            },
         )
         .field("spec.template.spec.containers.ports"),
         Cause::ApiOverload => {

@@ -84,13 +84,15 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
         && (told.is_none() || finding.is_asserted())
     {
         let finding = told.iter().flat_map(|told| told.upstream.clone()).fold(finding, Finding::below);
-        return vec![with_pods(finding)];
+        let better = (!finding.is_asserted()).then(|| crate::calls::unheard(look, ill)).flatten();
+        return vec![with_pods(better.unwrap_or(finding))];
     }
     let others = [
         told,
         init_wait(look, ill),
         completion(ill),
         injected(look, ill),
+        crate::calls::unheard(look, ill),
         exits(look, ill),
         unready(look, ill),
     ];
@@ -283,7 +285,7 @@ fn not_started(ill: &Ill<'_>) -> Option<Finding> {
             if tiphys_cause::absent(message).is_some() {
                 continue;
             }
-            let told = message.rsplit(": ").next().unwrap_or(message);
+            let told = message.trim_end_matches(": unknown").rsplit(": ").next().unwrap_or(message);
             let source = format!("{}, {reason}", Object::from_live(pod));
             if cause == Cause::NodeRuntime {
                 return Some(unfinished_container(pod, name, source, message));

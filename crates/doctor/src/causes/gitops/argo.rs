@@ -11,6 +11,7 @@ use crate::{
     causes::admission::{self, Refused},
     cluster::{condition, conditions, has_condition, items, time},
     finding::Finding,
+    log_evidence::Fact,
     search_context::Look,
 };
 
@@ -86,7 +87,12 @@ pub(super) fn waiting(look: &Look<'_>, app: &Value) -> Option<Finding> {
             .suffers(object.clone(), "waits for its hook")
             .below(job.clone())
             .remedy("See what the hook waits for; what comes in a later phase cannot be there yet.", &[]);
-            for pod in crate::cluster::pods::of_workload(look.cluster, &job) {
+            let pods = crate::cluster::pods::of_workload(look.cluster, &job);
+            // A Job that has no pods waits for whoever refuses them, and nobody says who.
+            if live.is_some() && pods.is_empty() && look.cluster.has_kind("Pod") {
+                finding = finding.not_known();
+            }
+            for pod in pods {
                 finding = finding.below(Object::from_live(pod));
             }
             return Some(evidence(finding));
@@ -342,9 +348,19 @@ pub(super) fn hooks(look: &Look<'_>, app: &Value) -> Vec<Finding> {
         );
         let pods = crate::cluster::pods::of_workload(look.cluster, &hook);
         let finding = pods.into_iter().fold(finding, |finding, pod| finding.below(Object::from_live(pod)));
+        let finding = if blames_another(look, &hook) { finding.not_known() } else { finding };
         with_log(look, finding, &hook)
     });
     found.collect()
+}
+
+/// Whether the log of a hook blames what it calls: why that does not answer is the cause, known or not.
+fn blames_another(look: &Look<'_>, hook: &Object) -> bool {
+    let mut ill = look.ill.iter().filter(|ill| ill.workload == *hook);
+    ill.any(|ill| {
+        let told = ill.facts.first();
+        told.is_some_and(|fact| matches!(&fact.fact, Fact::Call(call) if !call.targets.is_empty()))
+    })
 }
 
 fn with_log(look: &Look<'_>, finding: Finding, job: &Object) -> Finding {

@@ -106,7 +106,10 @@ pub(super) fn delivery(
                 Cause::ExternalDown,
                 object.clone(),
                 0.75,
-                format!("{host}, the source of {object}, does not answer ({failure:?})"),
+                format!(
+                    "{host}, the source of {object}, {}",
+                    if failure == Failure::NoSuchHost { "has no address" } else { "does not answer" }
+                ),
             )
             .evidence(source, message)
             .remedy("Ask who runs the repository; this cannot be proved from here.", &[]);
@@ -142,7 +145,11 @@ pub(super) fn delivery(
             object.clone(),
             0.92,
             format!("{object} asks for a revision that {repository} does not have: {text}"),
-            "Correct targetRevision.",
+            if object.kind == "Application" || object.kind == "ApplicationSet" {
+                "Correct targetRevision."
+            } else {
+                "Correct spec.ref."
+            },
         )
         .field("spec.source.targetRevision"),
         Cause::GitopsProject => new(

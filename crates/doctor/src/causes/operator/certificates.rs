@@ -38,6 +38,10 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if certificate != object && look.cluster.live(&certificate).is_some() && !look.is_red(&certificate) {
         return None;
     }
+    if let Some(finding) = absent_login(look, &issuer, reason) {
+        let finding = finding.evidence(object.to_string(), reason).suffers(object, "not passed");
+        return Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")));
+    }
     // What the solver's own credentials do not allow fails for every certificate of the issuer.
     let is_of_issuer = super::conditions::is_denied(reason) && look.cluster.live(&issuer).is_some();
     let at = if certificate == object || is_of_issuer { issuer.clone() } else { certificate.clone() };
@@ -66,6 +70,26 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     }
     let finding = makers.into_iter().fold(finding, Finding::below);
     Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")))
+}
+
+/// The Secret with the login of a solver, if a challenge says that it does not exist. Those of issuers for the
+/// whole cluster lie where the certificate controller runs.
+fn absent_login(look: &Look<'_>, issuer: &Object, reason: &str) -> Option<Finding> {
+    const CONTROLLER: &str = "cert-manager";
+    let absent = tiphys_cause::absent(reason).filter(|it| it.kind == "Secret" && it.key.is_none())?;
+    let controllers = look.cluster.running(|workload| workload.name == CONTROLLER);
+    let home = controllers.first().map_or(CONTROLLER, |it| it.namespace.as_str());
+    let namespace = if issuer.namespace.is_empty() { home } else { &issuer.namespace };
+    let secret = Object::new("Secret", namespace, &absent.name);
+    if absent.name.is_empty() || look.cluster.live(&secret).is_some() {
+        return None;
+    }
+    let summary =
+        format!("{secret} does not exist, and {issuer} logs in with it where challenges are solved");
+    let finding = Finding::new(Cause::ConfigMissing, secret.clone(), 0.92, summary)
+        .remedy(format!("Make {secret}, or correct the solver of {issuer}."), &[])
+        .suffers(issuer.clone(), "cannot solve challenges");
+    Some(dependencies::upstream(look.cluster, &secret).into_iter().fold(finding, Finding::below))
 }
 
 /// What a resource belongs to, the nearest first.

@@ -654,6 +654,8 @@ fn named_but_absent(words: &str) -> Option<Named> {
     let is_name = |named: &Named| {
         named.name.starts_with(|first: char| first.is_ascii_alphanumeric())
             && !named.name.contains(char::is_whitespace)
+            // Names of objects have small letters; a word with a large one begins a sentence.
+            && !named.name.contains(|letter: char| letter.is_ascii_uppercase())
     };
     // Words that others quote have their own quotes marked.
     read_absent(&words.replace("\\\"", "\"")).filter(is_name)
@@ -787,7 +789,8 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
         let is_absent = operators.is_empty()
             && never
             && look.cluster.has_kind("Deployment")
-            && look.cluster.all("Deployment").len() > 2;
+            && look.cluster.all("Deployment").len() > 2
+            && !hides_operator(look);
         let confidence = match (is_absent, is_called(look, &object)) {
             (true, true) => 0.8,
             (true, false) => 0.45,
@@ -822,6 +825,14 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
             .flat_map(|it| pods::of_workload(look.cluster, it))
             .fold(finding, |finding, pod| finding.below(Object::from_live(pod))),
     )
+}
+
+/// Whether an operator runs here whose kinds only roles would tell, and none was saved.
+fn hides_operator(look: &Look<'_>) -> bool {
+    let has_roles = look.cluster.has_kind("ClusterRole") || look.cluster.has_kind("Role");
+    let is_operator =
+        |live: &&Value| ["operator", "controller-manager"].iter().any(|word| live.name().contains(word));
+    !has_roles && look.cluster.all("Deployment").iter().any(is_operator)
 }
 
 #[cfg(test)]

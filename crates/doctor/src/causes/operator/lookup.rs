@@ -90,21 +90,57 @@ pub(crate) fn words(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// The workloads whose names hold one of some words, an operator before others.
-pub(crate) fn by_words(look: &Look<'_>, words: &[String]) -> Vec<Object> {
-    let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
-    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
-    let fits = |live: &&&Value| {
-        let name = live.name();
-        words.iter().any(|word| {
-            name == word
-                || name.starts_with(&format!("{word}-"))
-                || name.ends_with(&format!("-{word}"))
-                || name.contains(&format!("-{word}-"))
-                || word.starts_with(&format!("{name}-")) && name.len() >= 5
+/// The controllers whose image bears one of some words as its name, where no workload is named so.
+fn by_image(look: &Look<'_>, words: &[String]) -> Vec<Object> {
+    let kinds = ["Deployment", "StatefulSet"];
+    let runs = |live: &&&Value| {
+        let containers = pods::spec(live).into_iter().flat_map(|spec| items(spec, &["containers"]));
+        let images = containers.filter_map(|it| it.str_at(&["image"])).map(tiphys_cause::image_parts);
+        images.into_iter().any(|(_, path, _)| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let is_word = |word: &String| {
+                name == word
+                    || name.strip_prefix(word.as_str()).is_some_and(|rest| {
+                        matches!(rest, "-operator" | "-controller" | "-manager" | "-controller-manager")
+                    })
+            };
+            let is_controller = ["operator", "controller", "manager"].iter().any(|it| name.contains(it));
+            is_controller && words.iter().any(is_word)
         })
     };
-    let mut found: Vec<&Value> = all.filter(fits).copied().collect();
+    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
+    all.filter(runs).map(|live| Object::from_live(live)).collect()
+}
+
+/// How the workloads of some words are looked up.
+type Lookup = fn(&Look<'_>, &[String]) -> Vec<Object>;
+
+/// The workloads whose names hold one of some words, an operator before others; or whose image does.
+pub(crate) fn by_words(look: &Look<'_>, words: &[String]) -> Vec<Object> {
+    let searches: [Lookup; 3] = [
+        |look, words| by_name(look, words, bears),
+        by_image,
+        // What runs under the first part of the word may be what is cared for, and not who cares.
+        |look, words| {
+            by_name(look, words, |name, word| name.len() >= 5 && word.starts_with(&format!("{name}-")))
+        },
+    ];
+    searches.iter().map(|search| search(look, words)).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// Whether the name of a workload has a word among its parts.
+fn bears(name: &str, word: &str) -> bool {
+    name == word
+        || name.starts_with(&format!("{word}-"))
+        || name.ends_with(&format!("-{word}"))
+        || name.contains(&format!("-{word}-"))
+}
+
+fn by_name(look: &Look<'_>, words: &[String], fits: fn(&str, &str) -> bool) -> Vec<Object> {
+    let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
+    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
+    let is_meant = |live: &&&Value| words.iter().any(|word| fits(live.name(), word));
+    let mut found: Vec<&Value> = all.filter(is_meant).copied().collect();
     let rank = |live: &Value| {
         let name = live.name();
         let is_helper =
@@ -207,7 +243,7 @@ pub(super) fn is_waiting(look: &Look<'_>, live: &Value) -> bool {
 }
 
 /// Whether nobody has written a status; some definitions begin with an empty one.
-pub(super) fn has_no_status(live: &Value) -> bool {
+pub(crate) fn has_no_status(live: &Value) -> bool {
     live.get("status").is_none_or(|status| status.as_object().is_some_and(|it| it.is_empty()))
 }
 

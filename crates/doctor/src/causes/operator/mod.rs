@@ -18,6 +18,7 @@ use crate::{Object, causes::resting::operator_down, finding::Finding, search_con
 
 pub(crate) use conditions::{is_denied, names, rests_on_unseen};
 pub(crate) use lookup::by_words;
+pub(crate) use lookup::has_no_status;
 pub(crate) use lookup::is_cared_for_by;
 pub(crate) use lookup::is_custom;
 pub(crate) use lookup::neglected_by;

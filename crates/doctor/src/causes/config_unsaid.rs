@@ -1,0 +1,124 @@
+//! What pods name and is not there, where neither a kubelet's words nor an event were saved: the objects tell
+//! it alone.
+
+use tiphys_cause::Cause;
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{items, pods},
+    dependencies,
+    finding::Finding,
+    search_context::{Ill, Look},
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    look.ill.iter().flat_map(|ill| absent(look, ill)).collect()
+}
+
+/// What a workload whose containers wait for their creation needs and what does not exist.
+fn absent(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for pod in &ill.pods {
+        let object = Object::from_live(pod);
+        let Some(stage) = stage(pod) else { continue };
+        let is_told = look.cluster.events(&object).any(|event| event.is_warning());
+        if is_told {
+            continue;
+        }
+        for (named, field) in needs(pod, stage) {
+            let is_known = found.iter().any(|finding| finding.object == named);
+            if is_known || look.cluster.live(&named).is_some() || !proves_absence(look, &named) {
+                continue;
+            }
+            let summary = format!("{named} does not exist, and {} needs it", ill.workload);
+            let finding = Finding::new(Cause::ConfigMissing, named.clone(), 0.85, summary)
+                .since(ill.since)
+                .evidence(
+                    object.to_string(),
+                    format!("{field} names it, and its containers wait to be created"),
+                )
+                .remedy(format!("Make {named}, or correct the reference in {}.", ill.workload), &[])
+                .suffers(object.clone(), "its container is not configured")
+                .suffers(ill.workload.clone(), "its pods are not configured");
+            found
+                .push(dependencies::upstream(look.cluster, &named).into_iter().fold(finding, Finding::below));
+        }
+    }
+    found
+}
+
+/// What a pod waits for.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    /// Its volumes.
+    Volumes,
+    /// The variables of a container.
+    Variables,
+}
+
+/// What a pod on its node waits for, if it waits and its kubelet does not say why.
+fn stage(pod: &Value) -> Option<Stage> {
+    pod.str_at(&["spec", "nodeName"]).filter(|node| !node.is_empty())?;
+    let mut waiting = pods::statuses(pod).filter_map(pods::waiting);
+    let has_started =
+        pods::statuses(pod).any(|it| it.at(&["state", "running"]).is_some() || pods::ended(it).is_some());
+    let first = waiting.find(|(reason, _)| *reason != "PodInitializing")?;
+    match first {
+        ("ContainerCreating" | "", _) if !has_started => Some(Stage::Volumes),
+        ("CreateContainerConfigError", "") => Some(Stage::Variables),
+        _ => None,
+    }
+}
+
+/// The Secrets and ConfigMaps that a pod cannot do without at a stage, with the field that names each.
+fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
+    let mut found = Vec::new();
+    let mut add = |kind: &str, reference: Option<&Value>, key: &str, field: String| {
+        let Some(reference) = reference else { return };
+        let is_optional = reference.at(&["optional"]).and_then(Value::as_bool) == Some(true);
+        if let Some(name) = reference.str_at(&[key]).filter(|name| !is_optional && !name.is_empty()) {
+            found.push((Object::new(kind, pod.namespace(), name), field));
+        }
+    };
+    if stage == Stage::Volumes {
+        for volume in items(pod, &["spec", "volumes"]) {
+            let name = volume.str_at(&["name"]).unwrap_or_default();
+            let field = || format!("spec.volumes[{name}]");
+            add("Secret", volume.at(&["secret"]), "secretName", field());
+            add("ConfigMap", volume.at(&["configMap"]), "name", field());
+            for source in items(volume, &["projected", "sources"]) {
+                add("Secret", source.at(&["secret"]), "name", field());
+                add("ConfigMap", source.at(&["configMap"]), "name", field());
+            }
+        }
+        return found;
+    }
+    for container in pod.get("spec").into_iter().flat_map(pods::containers) {
+        let name = container.str_at(&["name"]).unwrap_or_default();
+        for from in items(container, &["envFrom"]) {
+            let field = || format!("spec.containers[{name}].envFrom");
+            add("Secret", from.at(&["secretRef"]), "name", field());
+            add("ConfigMap", from.at(&["configMapRef"]), "name", field());
+        }
+        for variable in items(container, &["env"]) {
+            let key = variable.str_at(&["name"]).unwrap_or_default();
+            let field = || format!("spec.containers[{name}].env.{key}");
+            add("Secret", variable.at(&["valueFrom", "secretKeyRef"]), "name", field());
+            add("ConfigMap", variable.at(&["valueFrom", "configMapKeyRef"]), "name", field());
+        }
+    }
+    found
+}
+
+/// Whether it proves something that an object was not saved: others of its kind in its namespace were, such as
+/// no cluster makes by itself.
+fn proves_absence(look: &Look<'_>, object: &Object) -> bool {
+    const OF_ITSELF: &[&str] =
+        &["kubernetes.io/service-account-token", "helm.sh/release.v1", "kubernetes.io/dockercfg"];
+    let is_ordinary = |it: &Value| !it.str_at(&["type"]).is_some_and(|kind| OF_ITSELF.contains(&kind));
+    let beside = |it: &&&Value| it.namespace() == object.namespace && is_ordinary(it);
+    look.cluster.has_kind(&object.kind)
+        && look.cluster.knows_makers()
+        && look.cluster.all(&object.kind).iter().any(|it| beside(&it))
+}
