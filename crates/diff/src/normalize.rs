@@ -68,7 +68,8 @@ fn normalize_once(object: &Value, options: &DiffOptions<'_>) -> Value {
     options.fields.and_then(|fields| items_once(&counting, fields)).unwrap_or(counting)
 }
 
-/// A copy without the status and what the API server keeps in the metadata, which are often most of an object.
+/// A copy without the status and what the API server keeps in the metadata: they are often most of an
+/// object.
 fn copy_of_what_counts(object: &Value, options: &DiffOptions<'_>) -> Value {
     let Some(map) = object.as_object() else { return object.clone() };
     let fields = map.iter().filter(|(key, _)| options.compare_status || *key != "status");

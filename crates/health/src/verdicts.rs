@@ -40,7 +40,7 @@ enum ObjectState {
 }
 
 impl ObjectState {
-    fn of(object: &Value) -> Self {
+    fn from_object(object: &Value) -> Self {
         let version = object.resource_version();
         if !version.is_empty() {
             return Self::Version(version.to_owned());
@@ -68,7 +68,7 @@ impl Verdicts {
         if uid.is_empty() {
             return judge(clock);
         }
-        let state = ObjectState::of(object);
+        let state = ObjectState::from_object(object);
         let known = self.0.lock();
         if let Some(verdict) = known.get(uid).filter(|verdict| verdict.state == state) {
             return Ok(verdict.health.clone());

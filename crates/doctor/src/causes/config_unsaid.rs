@@ -111,8 +111,8 @@ fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
     found
 }
 
-/// Whether it proves something that an object was not saved: others of its kind in its namespace were, such as
-/// no cluster makes by itself.
+/// Whether it proves something that an object was not saved: others of its kind in its namespace were, such
+/// as no cluster makes by itself.
 fn proves_absence(look: &Look<'_>, object: &Object) -> bool {
     const OF_ITSELF: &[&str] =
         &["kubernetes.io/service-account-token", "helm.sh/release.v1", "kubernetes.io/dockercfg"];

@@ -293,7 +293,7 @@ fn aborted(look: &Look<'_>, live: &Value) -> Option<Finding> {
     });
     let calls = calls_of_analysis(look, &object, message, &finding);
     if let Some(call) = calls.iter().find(|call| call.confidence >= SURE_CALL) {
-        return Some(measured_in_vain(call.clone(), &finding));
+        return Some(failed_measurement(call.clone(), &finding));
     }
     // What is asked may be ill itself.
     let below = calls.into_iter().flat_map(|call| call.upstream);
@@ -308,7 +308,7 @@ fn aborted(look: &Look<'_>, live: &Value) -> Option<Finding> {
 /// From this confidence on a call tells why an analysis got no numbers.
 const SURE_CALL: f64 = 0.6;
 
-/// What explains the calls that an analysis made in vain for its numbers.
+/// What explains why calls of an analysis for its numbers fail.
 fn calls_of_analysis(look: &Look<'_>, rollout: &Object, message: &str, aborted: &Finding) -> Vec<Finding> {
     let caller = Caller::of_workload(look.cluster, rollout.clone());
     let told = (format!("{rollout}, status"), message.to_owned());
@@ -320,8 +320,8 @@ fn calls_of_analysis(look: &Look<'_>, rollout: &Object, message: &str, aborted: 
     found.collect()
 }
 
-/// A call that an analysis makes in vain breaks all that the aborted rollout breaks.
-fn measured_in_vain(call: Finding, aborted: &Finding) -> Finding {
+/// A failed call of an analysis breaks all that the aborted rollout breaks.
+fn failed_measurement(call: Finding, aborted: &Finding) -> Finding {
     let suffers = aborted.suffers.iter().cloned();
     suffers.fold(call, |call, (object, symptom)| call.suffers(object, symptom))
 }

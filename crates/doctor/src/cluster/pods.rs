@@ -41,7 +41,8 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
     !pod.is_terminating() && says_ready(pod).unwrap_or_else(is_running)
 }
 
-/// Whether a pod says that it is ready, by its condition, or by its containers where conditions were left out.
+/// Whether a pod says that it is ready, by its condition, or by its containers where conditions were left
+/// out.
 fn says_ready(pod: &Value) -> Option<bool> {
     if let Some(ready) = super::condition(pod, "Ready") {
         return Some(ready.str_at(&["status"]) == Some("True"));

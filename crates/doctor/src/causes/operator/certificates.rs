@@ -43,7 +43,7 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
         return Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")));
     }
     // What the solver's own credentials do not allow fails for every certificate of the issuer.
-    let is_of_issuer = super::conditions::is_denied(reason) && look.cluster.live(&issuer).is_some();
+    let is_of_issuer = super::condition_words::is_denied(reason) && look.cluster.live(&issuer).is_some();
     let at = if certificate == object || is_of_issuer { issuer.clone() } else { certificate.clone() };
     let first = || items(live, &["spec", "dnsNames"]).next().and_then(Value::as_str);
     let host = live.str_at(&["spec", "dnsName"]).or_else(first).unwrap_or("its names");
@@ -72,8 +72,8 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")))
 }
 
-/// The Secret with the login of a solver, if a challenge says that it does not exist. Those of issuers for the
-/// whole cluster lie where the certificate controller runs.
+/// The Secret with the login of a solver, if a challenge says that it does not exist. Those of issuers for
+/// the whole cluster lie where the certificate controller runs.
 fn absent_login(look: &Look<'_>, issuer: &Object, reason: &str) -> Option<Finding> {
     const CONTROLLER: &str = "cert-manager";
     let absent = tiphys_cause::absent(reason).filter(|it| it.kind == "Secret" && it.key.is_none())?;
@@ -176,7 +176,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     }
     let denied =
         ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word))
-            || super::conditions::is_denied(&words);
+            || super::condition_words::is_denied(&words);
     let is_of_store = is_secret && maker.is_some() && tells_of_store(&words) && !tells_of_entry(&low);
     let has_maker = maker.is_some_and(|it| look.cluster.live(it).is_some());
     // Why an order does not end is told by the order.

@@ -2,6 +2,7 @@
 //! rights.
 
 mod certificates;
+mod condition_words;
 mod conditions;
 mod duplicate_operators;
 mod lookup;
@@ -16,7 +17,8 @@ use tiphys_value::ObjectExt as _;
 
 use crate::{Object, causes::resting::operator_down, finding::Finding, search_context::Look};
 
-pub(crate) use conditions::{is_denied, names, rests_on_unseen};
+pub(crate) use condition_words::{is_denied, names};
+pub(crate) use conditions::rests_on_unseen;
 pub(crate) use lookup::by_words;
 pub(crate) use lookup::has_no_status;
 pub(crate) use lookup::is_cared_for_by;

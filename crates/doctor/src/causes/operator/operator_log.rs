@@ -3,7 +3,7 @@
 use tiphys_cause::{Cause, absent_key};
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::conditions::{names, refused_write};
+use super::{condition_words::names, conditions::refused_write};
 use crate::{Log, Object, cluster::pods, finding::Finding, search_context::Look};
 
 /// The fault of another object that an operator names in a line about a resource: a refused write, a missing
