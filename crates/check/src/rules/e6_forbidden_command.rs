@@ -169,6 +169,10 @@ fn needs(
         list(container.value, field).iter().filter_map(Value::as_str).collect()
     };
     let all = [words("command"), words("args")].concat();
+    if all.is_empty() {
+        // What the image runs is not told.
+        return None;
+    }
     // A shell is handed scripts, and kubectl its arguments.
     let is_direct = all.first().is_some_and(|program| program.ends_with("kubectl"));
     let own = all.join(if is_direct { " " } else { "\n" }).replace("/usr/local/bin/kubectl", "kubectl");
