@@ -91,18 +91,11 @@ fn refused(look: &Look<'_>) -> Vec<Refused> {
     for kind in ["ReplicaSet", "Job", "StatefulSet", "DaemonSet", "ReplicationController"] {
         for live in look.cluster.all(kind) {
             let object = Object::from_live(live);
-            let failure =
-                condition(live, "ReplicaFailure").filter(|it| it.str_at(&["status"]) == Some("True"));
-            if let Some(message) = failure.and_then(|it| it.str_at(&["message"])) {
-                found.push(Refused {
-                    writer: object.clone(),
-                    written: None,
-                    source: format!("{object}, condition ReplicaFailure"),
-                    message: message.to_owned(),
-                });
-            }
+            let failure = replica_failure(live);
+            let has_failed = failure.is_some();
+            found.extend(failure);
             // A controller that has all its pods has got over it.
-            if failure.is_none() && !lacks_pods(look, live) {
+            if !has_failed && !lacks_pods(look, live) {
                 continue;
             }
             for event in look
@@ -135,24 +128,25 @@ fn refused(look: &Look<'_>) -> Vec<Refused> {
     found
 }
 
+/// The refused write that a controller's condition tells.
+fn replica_failure(live: &Value) -> Option<Refused> {
+    let failure = condition(live, "ReplicaFailure").filter(|it| it.str_at(&["status"]) == Some("True"))?;
+    let object = Object::from_live(live);
+    Some(Refused {
+        source: format!("{object}, condition ReplicaFailure"),
+        writer: object,
+        written: None,
+        message: failure.str_at(&["message"])?.to_owned(),
+    })
+}
+
 /// The refused writes of ReplicaSets that were not saved: their Deployments and their events tell.
 fn unsaved_replica_sets(look: &Look<'_>) -> Vec<Refused> {
     if look.cluster.has_kind("ReplicaSet") {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for live in look.cluster.all("Deployment") {
-        let object = Object::from_live(live);
-        let failure = condition(live, "ReplicaFailure").filter(|it| it.str_at(&["status"]) == Some("True"));
-        if let Some(message) = failure.and_then(|it| it.str_at(&["message"])) {
-            found.push(Refused {
-                writer: object.clone(),
-                written: None,
-                source: format!("{object}, condition ReplicaFailure"),
-                message: message.to_owned(),
-            });
-        }
-    }
+    found.extend(look.cluster.all("Deployment").iter().filter_map(|live| replica_failure(live)));
     let refusals = look.cluster.case.events.iter().filter(|event| {
         event.object.kind == "ReplicaSet" && event.reason == "FailedCreate" && event.is_warning()
     });
