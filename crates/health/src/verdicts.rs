@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{Hash, Hasher},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,6 +12,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use rustc_hash::FxHasher;
 use serde_json::Value;
 use tiphys_model::{Clock, HealthStatus};
 use tiphys_value::ObjectExt;
@@ -25,30 +26,9 @@ pub(crate) struct Verdicts(Arc<Mutex<HashMap<String, Verdict>>>);
 
 #[derive(Debug)]
 struct Verdict {
-    /// Which state of the object was judged.
-    state: ObjectState,
+    /// Stands for the whole object: its version alone does not tell whether it is read as `v1` or `v1beta1`.
+    content: u64,
     health: Option<HealthStatus>,
-}
-
-/// What tells the states of an object apart.
-#[derive(Debug, PartialEq)]
-enum ObjectState {
-    /// Its `resourceVersion`, which every write changes.
-    Version(String),
-    /// A hash of all of it, for an object that has none.
-    Content(u64),
-}
-
-impl ObjectState {
-    fn from_object(object: &Value) -> Self {
-        let version = object.resource_version();
-        if !version.is_empty() {
-            return Self::Version(version.to_owned());
-        }
-        let mut hasher = DefaultHasher::new();
-        object.hash(&mut hasher);
-        Self::Content(hasher.finish())
-    }
 }
 
 impl Verdicts {
@@ -68,9 +48,9 @@ impl Verdicts {
         if uid.is_empty() {
             return judge(clock);
         }
-        let state = ObjectState::from_object(object);
+        let content = content_of(object);
         let known = self.0.lock();
-        if let Some(verdict) = known.get(uid).filter(|verdict| verdict.state == state) {
+        if let Some(verdict) = known.get(uid).filter(|verdict| verdict.content == content) {
             return Ok(verdict.health.clone());
         }
         drop(known);
@@ -81,7 +61,7 @@ impl Verdicts {
             if known.len() >= MAX_OBJECTS {
                 known.clear();
             }
-            known.insert(uid.to_owned(), Verdict { state, health: health.clone() });
+            known.insert(uid.to_owned(), Verdict { content, health: health.clone() });
         }
         Ok(health)
     }
@@ -96,6 +76,12 @@ fn noticing(clock: &Clock, is_timeless: &Arc<AtomicBool>) -> Clock {
     })
 }
 
+fn content_of(object: &Value) -> u64 {
+    let mut hasher = FxHasher::default();
+    object.hash(&mut hasher);
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -106,7 +92,7 @@ mod tests {
     use super::*;
 
     fn object(phase: &str) -> Value {
-        json!({"metadata": {"uid": "u", "resourceVersion": phase}, "status": {"phase": phase}})
+        json!({"metadata": {"uid": "u", "resourceVersion": "1"}, "status": {"phase": phase}})
     }
 
     #[test]
@@ -125,8 +111,6 @@ mod tests {
         assert_eq!(of("a"), ("a".into(), 1));
         assert_eq!(of("b"), ("b".into(), 2));
         assert_eq!(of("a"), ("a".into(), 3));
-        assert_eq!(of(""), (String::new(), 4));
-        assert_eq!(of(""), (String::new(), 4));
     }
 
     #[test]
