@@ -4,7 +4,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{Cluster, is_workload, items, pods},
+    cluster::{Cluster, is_workload, items, pod_references, pods},
 };
 
 /// The objects that this one depends on, missing ones too.
@@ -150,24 +150,8 @@ pub(crate) fn configuration(spec: &Value, namespace: &str, found: &mut Vec<Objec
             }
         }
     };
-    for volume in items(spec, &["volumes"]) {
-        add("PersistentVolumeClaim", volume.str_at(&["persistentVolumeClaim", "claimName"]));
-        add("ConfigMap", volume.str_at(&["configMap", "name"]));
-        add("Secret", volume.str_at(&["secret", "secretName"]));
-        for source in items(volume, &["projected", "sources"]) {
-            add("ConfigMap", source.str_at(&["configMap", "name"]));
-            add("Secret", source.str_at(&["secret", "name"]));
-        }
-    }
-    for container in pods::containers(spec) {
-        for from in items(container, &["envFrom"]) {
-            add("ConfigMap", from.str_at(&["configMapRef", "name"]));
-            add("Secret", from.str_at(&["secretRef", "name"]));
-        }
-        for variable in items(container, &["env"]) {
-            add("ConfigMap", variable.str_at(&["valueFrom", "configMapKeyRef", "name"]));
-            add("Secret", variable.str_at(&["valueFrom", "secretKeyRef", "name"]));
-        }
+    for reference in pod_references::of_volumes(spec).chain(pod_references::of_variables(spec)) {
+        add(reference.kind, Some(reference.name));
     }
     for secret in items(spec, &["imagePullSecrets"]) {
         add("Secret", secret.str_at(&["name"]));

@@ -6,7 +6,10 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{items, pods},
+    cluster::{
+        pod_references::{self, Reference},
+        pods,
+    },
     dependencies,
     finding::Finding,
     search_context::{Ill, Look},
@@ -49,7 +52,7 @@ fn absent(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
 }
 
 /// What a pod waits for.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Stage {
     /// Its volumes.
     Volumes,
@@ -73,42 +76,15 @@ fn stage(pod: &Value) -> Option<Stage> {
 
 /// The Secrets and ConfigMaps that a pod cannot do without at a stage, with the field that names each.
 fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
-    let mut found = Vec::new();
-    let mut add = |kind: &str, reference: Option<&Value>, key: &str, field: String| {
-        let Some(reference) = reference else { return };
-        let is_optional = reference.at(&["optional"]).and_then(Value::as_bool) == Some(true);
-        if let Some(name) = reference.str_at(&[key]).filter(|name| !is_optional && !name.is_empty()) {
-            found.push((Object::new(kind, pod.namespace(), name), field));
-        }
+    let Some(spec) = pod.get("spec") else { return Vec::new() };
+    let named: Vec<Reference<'_>> = match stage {
+        Stage::Volumes => pod_references::of_volumes(spec).collect(),
+        Stage::Variables => pod_references::of_variables(spec).collect(),
     };
-    if stage == Stage::Volumes {
-        for volume in items(pod, &["spec", "volumes"]) {
-            let name = volume.str_at(&["name"]).unwrap_or_default();
-            let field = || format!("spec.volumes[{name}]");
-            add("Secret", volume.at(&["secret"]), "secretName", field());
-            add("ConfigMap", volume.at(&["configMap"]), "name", field());
-            for source in items(volume, &["projected", "sources"]) {
-                add("Secret", source.at(&["secret"]), "name", field());
-                add("ConfigMap", source.at(&["configMap"]), "name", field());
-            }
-        }
-        return found;
-    }
-    for container in pod.get("spec").into_iter().flat_map(pods::containers) {
-        let name = container.str_at(&["name"]).unwrap_or_default();
-        for from in items(container, &["envFrom"]) {
-            let field = || format!("spec.containers[{name}].envFrom");
-            add("Secret", from.at(&["secretRef"]), "name", field());
-            add("ConfigMap", from.at(&["configMapRef"]), "name", field());
-        }
-        for variable in items(container, &["env"]) {
-            let key = variable.str_at(&["name"]).unwrap_or_default();
-            let field = || format!("spec.containers[{name}].env.{key}");
-            add("Secret", variable.at(&["valueFrom", "secretKeyRef"]), "name", field());
-            add("ConfigMap", variable.at(&["valueFrom", "configMapKeyRef"]), "name", field());
-        }
-    }
-    found
+    let needed = named
+        .into_iter()
+        .filter(|it| it.kind != "PersistentVolumeClaim" && !it.is_optional && !it.name.is_empty());
+    needed.map(|it| (Object::new(it.kind, pod.namespace(), it.name), it.named_by.to_string())).collect()
 }
 
 /// Whether it proves something that an object was not saved: others of its kind in its namespace were, such

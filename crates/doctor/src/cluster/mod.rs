@@ -2,6 +2,7 @@
 
 pub(crate) mod certificate;
 pub(crate) mod complaint;
+pub(crate) mod pod_references;
 pub(crate) mod pods;
 pub(crate) mod quantity;
 pub(crate) mod rights;
@@ -154,16 +155,14 @@ impl<'a> Cluster<'a> {
         if let Some(job) = pod.label("job-name").or_else(|| pod.label("batch.kubernetes.io/job-name")) {
             return Some(Object::new("Job", pod.namespace(), job));
         }
-        let labels = selector::labels(pod)?;
+        let labels = Some(selector::labels(pod)?);
         let kinds = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
         let all = kinds.iter().flat_map(|kind| self.all(kind).iter());
         let selects = |live: &&&Value| {
             let wanted = live.at(&["spec", "selector", "matchLabels"]).and_then(Value::as_object);
             live.namespace() == pod.namespace()
                 && pod.name().strip_prefix(live.name()).is_some_and(|rest| rest.starts_with('-'))
-                && wanted.is_some_and(|wanted| {
-                    !wanted.is_empty() && wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
-                })
+                && wanted.is_some_and(|wanted| !wanted.is_empty() && selector::has_all(labels, wanted))
         };
         all.filter(selects).max_by_key(|live| live.name().len()).map(|live| Object::from_live(live))
     }
