@@ -12,12 +12,12 @@ use super::{
 };
 use crate::exit::WrongUse;
 
-/// What was played with faults.
+/// What was played, with faults if there are any.
 pub(super) struct FaultPlay {
     /// The faults, each under the full name of what fails.
     pub faults: Vec<Timed>,
-    /// How it ends without them.
-    pub without: Ended,
+    /// How it ends without them; `None` if there are none.
+    pub without: Option<Ended>,
     /// The play with them.
     pub played: Played,
 }
@@ -33,6 +33,9 @@ impl FaultPlay {
         rules: Rules,
         faults: Vec<Timed>,
     ) -> anyhow::Result<Self> {
+        if faults.is_empty() {
+            return Ok(Self { faults, without: None, played: subject.replay(brought, rules, &[])? });
+        }
         for fault in &faults {
             check_begins(fault, rules.until)?;
         }
@@ -52,7 +55,7 @@ impl FaultPlay {
         }
         let faults = targets.with_webhooks_by_name(&faults);
         let played = early.unwrap_or_else(|| subject.replay(brought, rules, &faults))?;
-        Ok(Self { faults, without: Ended::from_story(&plain.story), played })
+        Ok(Self { faults, without: Some(Ended::from_story(&plain.story)), played })
     }
 }
 

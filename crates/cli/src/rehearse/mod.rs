@@ -108,13 +108,8 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         faults.extend(fault_file::read(file)?);
     }
     let brought = subject.base(rules)?;
-    let (played, without_faults);
-    if faults.is_empty() {
-        (played, without_faults) = (subject.replay(brought.as_ref(), rules, &[])?, None);
-    } else {
-        let done = FaultPlay::run(subject, brought.as_ref(), rules, faults)?;
-        (faults, played, without_faults) = (done.faults, done.played, Some(done.without));
-    }
+    let FaultPlay { faults, without: without_faults, played } =
+        FaultPlay::run(subject, brought.as_ref(), rules, faults)?;
     let differences = match args.argo_cd {
         true => Some(differences(subject, rules, &faults, &played)?),
         false => None,

@@ -227,7 +227,6 @@ impl<'a> Assembly<'a> {
             return;
         }
         let rendering = self.found.memo.get(&declared.value).cloned();
-        let is_over_limit = self.found.memo.is_over_limit(&declared.value);
         let mut app = App {
             id,
             environment,
@@ -242,11 +241,13 @@ impl<'a> Assembly<'a> {
         };
         match (first, rendering) {
             (Some(first), _) => app.outcome = Outcome::Duplicate(first),
-            (None, Some(rendering)) => self.render(&mut app, &rendering, open),
+            (None, Some(rendering)) => {
+                self.over_limit += usize::from(rendering.is_over_limit);
+                self.render(&mut app, &rendering, open);
+            }
             (None, None) => {}
         }
         if first.is_none() {
-            self.over_limit += usize::from(is_over_limit);
             self.by_name.insert(name, id);
         }
         match declaration {

@@ -1,7 +1,7 @@
 //! Rendering each Application once, many at a time.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -44,8 +44,6 @@ pub(super) struct Memo<'a> {
     known: Renderings,
     /// The objects of all renderings.
     objects: usize,
-    /// The Applications that are not rendered, because those before them have too many objects.
-    over_limit: HashSet<String>,
     /// How many objects the largest rendering has.
     largest: usize,
     /// Those of an earlier survey that hold for this one.
@@ -55,18 +53,13 @@ pub(super) struct Memo<'a> {
 impl<'a> Memo<'a> {
     /// Knows what was kept.
     pub(super) fn new(kept: &'a Renderings) -> Self {
-        Self { known: Renderings::new(), objects: 0, over_limit: HashSet::new(), largest: 0, kept }
+        Self { known: Renderings::new(), objects: 0, largest: 0, kept }
     }
 
     /// All that was rendered.
     pub(super) fn into_known(mut self) -> Renderings {
-        self.known.retain(|key, _| !self.over_limit.contains(key));
+        self.known.retain(|_, rendering| !rendering.is_over_limit);
         self.known
-    }
-
-    /// Whether an Application is not rendered, because those before it have too many objects.
-    pub(super) fn is_over_limit(&self, declared: &Value) -> bool {
-        !self.over_limit.is_empty() && self.over_limit.contains(&key(declared))
     }
 
     /// What an Application renders to, if it was asked for before.
@@ -104,17 +97,15 @@ impl<'a> Memo<'a> {
                 let application = Application::from_value(declared).ok()?;
                 Some(if is_full {
                     let ([.., flag], most) = (RenderLimits::FLAGS, max_objects());
-                    Rendering::unseen(format!(
+                    let why = format!(
                         "the Applications before it have over {most} objects; {flag} raises the limit"
-                    ))
+                    );
+                    Rendering { is_over_limit: true, ..Rendering::unseen(why) }
                 } else {
                     render_application(&application, input)
                 })
             });
             for ((key, _), rendering) in batch.iter().zip(renderings) {
-                if is_full {
-                    self.over_limit.insert(key.clone());
-                }
                 if let Some(rendering) = rendering {
                     self.add(key.clone(), Arc::new(rendering));
                 }
@@ -177,6 +168,7 @@ pub(super) fn render_application(application: &Application, input: &Input<'_>) -
             read,
             missed,
             touched,
+            is_over_limit: false,
         },
         Err(error) => {
             let is_partly_here =
@@ -200,6 +192,7 @@ pub(super) fn render_application(application: &Application, input: &Input<'_>) -
                 seen: Arc::default(),
                 missed,
                 touched,
+                is_over_limit: false,
             };
             let has_parts = application.spec.effective_sources().len() > 1
                 || nothing.missed.iter().any(|(what, _)| is_of_chart(what));
@@ -227,5 +220,6 @@ fn with_part(stopped: Rendering, application: &Application, input: &Input<'_>) -
         seen: Arc::new(part.seen),
         missed: stopped.missed,
         touched,
+        is_over_limit: false,
     }
 }

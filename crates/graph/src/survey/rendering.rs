@@ -20,6 +20,8 @@ pub(super) struct Rendering {
     pub seen: Arc<BTreeSet<Arc<str>>>,
     pub missed: Vec<(String, String)>,
     pub touched: Touched,
+    /// Whether it was not tried, because the Applications before it have too many objects.
+    pub is_over_limit: bool,
 }
 
 impl Rendering {
@@ -33,6 +35,7 @@ impl Rendering {
             seen: Arc::default(),
             missed: Vec::new(),
             touched: Touched::default(),
+            is_over_limit: false,
         }
     }
 }
