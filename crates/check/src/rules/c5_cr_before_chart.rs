@@ -137,12 +137,11 @@ fn set_of(context: &Context<'_>, app: &App) -> Option<ObjectId> {
     let Declaration::Set(id) = app.declaration else { return None };
     let declared = &context.survey.sets[id.0].declared;
     let is_it = |it: &&Object| {
-        it.key.kind == "ApplicationSet"
-            && it.environment == Some(app.environment)
+        it.environment == Some(app.environment)
             && it.rendered.location.file == declared.location.file
             && it.value().name() == declared.value.name()
     };
-    context.survey.objects.iter().find(is_it).map(|it| it.id)
+    context.survey.of_kind(names::GROUP, "ApplicationSet").find(is_it).map(|it| it.id)
 }
 
 fn says_definitions(app: &App) -> bool {

@@ -102,7 +102,7 @@ fn without_destination(context: &Context<'_>, report: &mut Report) {
             if !is_open
                 || told.contains(namespace)
                 || creates(survey, app, namespace)
-                || survey.objects.iter().any(|it| it.key.kind == "Namespace" && it.key.name == namespace)
+                || survey.of_kind("", "Namespace").any(|it| it.key.name == namespace)
                 || is_product(context, namespace)
                 || is_made_by_command(survey, namespace)
                 || is_declared(context, namespace)

@@ -100,13 +100,12 @@ fn owners(context: &Context<'_>, report: &mut Report) {
     ];
     let survey = context.survey;
     let is_rendered = |object: &&Object| survey.app_of(object).is_some_and(|app| !survey.is_symbolic(app));
-    let objects: Vec<&Object> = survey.objects.iter().filter(is_rendered).collect();
-    let pods = || objects.iter().filter_map(|object| pods::pod_of(object));
+    let pods: Vec<_> = survey.objects.iter().filter(is_rendered).filter_map(pods::pod_of).collect();
     let owner_at = |image: &str, registry: &str| {
         Image::parse(image).filter(|it| it.registry == registry).map(|it| it.publisher().1.to_owned())
     };
     let mut once = Once::default();
-    for pod in pods() {
+    for pod in &pods {
         for container in pod.containers() {
             let Some(image) = Image::parse(container.image()) else { continue };
             let (registry, word) = image.publisher();
@@ -120,12 +119,9 @@ fn owners(context: &Context<'_>, report: &mut Report) {
                 let mut apps = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
                 apps.any(|source| source.repo_url.to_ascii_lowercase().contains(&address))
             };
-            let mut others = pods().flat_map(|pod| {
-                let images: Vec<String> = pod.containers().map(|it| it.image().to_owned()).collect();
-                images
-            });
+            let mut others = pods.iter().flat_map(|pod| pod.containers());
             let Some(owner) =
-                others.find_map(|it| owner_at(&it, registry).filter(|it| it != word && is_own(it)))
+                others.find_map(|it| owner_at(it.image(), registry).filter(|it| it != word && is_own(it)))
             else {
                 continue;
             };

@@ -28,7 +28,7 @@ use std::{collections::BTreeSet, sync::LazyLock};
 use regex::Regex;
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, ObjectExt, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
@@ -117,7 +117,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let mut rules = None;
             for container in pod.containers() {
-                let found = needs(&cluster.objects, pod, &container);
+                let found = needs(cluster, pod, &container);
                 let Some((field, needs)) = found.filter(|(_, needs)| !needs.is_empty()) else { continue };
                 let rules = rules.get_or_insert_with(|| granted(cluster, &object.key.namespace, account));
                 let Some(rules) = rules.as_ref().filter(|rules| !rules.is_empty()) else { break };
@@ -161,7 +161,7 @@ fn add(
 
 /// What the commands of a container need, and where they stand.
 fn needs(
-    objects: &[&Object],
+    cluster: &Cluster<'_>,
     pod: &Pod<'_>,
     container: &Container<'_>,
 ) -> Option<(FieldPath, BTreeSet<Need>)> {
@@ -183,13 +183,7 @@ fn needs(
             continue;
         };
         let name = volume.str_at(&["configMap", "name"]).unwrap_or_default();
-        let namespace = &pod.object.key.namespace;
-        let map = objects.iter().find(|it| {
-            it.key.kind == "ConfigMap"
-                && it.key.name == name
-                && it.key.namespace == *namespace
-                && !name.is_empty()
-        });
+        let map = cluster.core("ConfigMap", &pod.object.key.namespace, name);
         let data = map.and_then(|it| it.value().get("data")).and_then(Value::as_object);
         for (key, content) in data.into_iter().flatten() {
             // Only what the container runs.
@@ -287,13 +281,8 @@ fn granted<'a>(cluster: &Cluster<'a>, namespace: &str, account: &str) -> Option<
         }
         let role = &binding.value()["roleRef"];
         let (kind, name) = (text(role, "kind"), text(role, "name"));
-        let is_role = |it: &&&Object| {
-            it.key.group == GROUP
-                && it.key.kind == kind
-                && it.key.name == name
-                && (kind == "ClusterRole" || it.key.namespace == binding.key.namespace)
-        };
-        let role = cluster.objects.iter().find(is_role)?;
+        let namespace = if kind == "ClusterRole" { "" } else { &binding.key.namespace };
+        let role = cluster.find(&ResourceKey::new(GROUP, kind, namespace, name))?;
         if role.value().get("aggregationRule").is_some() || placeholders::has_placeholder(role.value()) {
             return None;
         }

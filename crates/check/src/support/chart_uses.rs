@@ -460,8 +460,8 @@ fn sources_of_folders(context: &Context<'_>) -> Folders {
 fn values_of(context: &Context<'_>, folder: Option<&str>, source: &ApplicationSource) -> Vec<Sourced> {
     let Some(helm) = &source.helm else { return Vec::new() };
     let of_files = helm.value_files.iter().filter_map(|entry| sourced(context, values_path(folder, entry)?));
-    let own = text_values::read(&helm.values).into_iter().chain(helm.values_object.clone());
-    of_files.chain(own.chain([parameters(source)]).map(|values| (values, None))).collect()
+    let own = text_values::of_source(helm).chain([parameters(source)]);
+    of_files.chain(own.map(|values| (values, None))).collect()
 }
 
 /// The values of a file, which are all of it.

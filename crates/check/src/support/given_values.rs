@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tiphys_model::HelmSource;
 use tiphys_value::Value;
 
 use super::{chart_templates::in_chart, text_values};
@@ -30,15 +29,10 @@ impl GivenValues {
             let is_other = |path: &&Arc<str>| path.contains("values") && ***path != *own;
             given.extend(app.read.iter().filter(is_other).filter_map(|path| of_file(path)));
             let sources = app.application.spec.effective_sources();
-            for values in sources.iter().filter_map(|it| it.helm.as_ref()).flat_map(of_source) {
+            for values in sources.iter().filter_map(|it| it.helm.as_ref()).flat_map(text_values::of_source) {
                 given.push(Self { values: Arc::new(values), who: format!("Application {}", app.name()) });
             }
         }
         given
     }
-}
-
-/// The values that a source of an Application has itself.
-fn of_source(helm: &HelmSource) -> Vec<Value> {
-    text_values::read(&helm.values).into_iter().chain(helm.values_object.clone()).collect()
 }

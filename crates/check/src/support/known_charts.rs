@@ -164,8 +164,7 @@ pub(crate) fn is_older(wanted: &str, first: &str) -> bool {
 
 /// The values that a source gives its chart in its own text, the weakest first.
 pub(crate) fn inline_values(source: &ApplicationSource) -> Vec<Value> {
-    let Some(helm) = &source.helm else { return Vec::new() };
-    text_values::read(&helm.values).into_iter().chain(helm.values_object.iter().cloned()).collect()
+    source.helm.iter().flat_map(text_values::of_source).collect()
 }
 
 /// Whether the source keeps the chart's CRDs out: `skipCrds`, or values that say so in one of the usual ways.

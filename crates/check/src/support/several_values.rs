@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use tiphys_diag::{Diagnostic, Span};
 use tiphys_graph::Files;
 
+use crate::suppress;
+
 /// How many are named.
 const MOST: usize = 5;
 
@@ -31,12 +33,7 @@ pub(crate) fn the_values<T: AsRef<str>>(names: &[T]) -> String {
 /// Whether a comment at a place, or alone above it, silences something there: that is one value's, and not
 /// that of all that are told with it.
 pub(crate) fn is_silenced(files: &Files, span: &Span) -> bool {
-    const MARK: &str = "tiphys:ignore";
-    let Some(text) = files.text(&span.file).filter(|text| text.contains(MARK)) else { return false };
-    let lines: Vec<&str> = text.lines().take(span.start.line as usize).collect();
-    let Some((own, above)) = lines.split_last() else { return false };
-    let comments = above.iter().rev().take_while(|line| line.trim_start().starts_with('#'));
-    own.contains(MARK) || comments.into_iter().any(|line| line.contains(MARK))
+    files.text(&span.file).is_some_and(|text| suppress::has_comment_at(&text, span.start.line))
 }
 
 /// A diagnostic with a label at the first place, and one at each of a few others that are not the same line.

@@ -1,7 +1,13 @@
 //! Values that an Application gives as text. In the template of an ApplicationSet they may stand before the
 //! template is filled in: `key: {{ .name }}` is no YAML until then.
 
+use tiphys_model::HelmSource;
 use tiphys_value::Value;
+
+/// The values that a source of an Application has itself, the weakest first.
+pub(crate) fn of_source(helm: &HelmSource) -> impl Iterator<Item = Value> {
+    read(&helm.values).into_iter().chain(helm.values_object.clone())
+}
 
 /// The values of a text, with what a template would fill in as text; nothing if it is no YAML then either.
 pub(crate) fn read(text: &str) -> Option<Value> {
