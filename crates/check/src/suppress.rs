@@ -9,10 +9,11 @@ use std::{
 
 use tiphys_diag::{Diagnostic, Severity, Span};
 
-use crate::{Finding, Rule, config::select};
-
-const MARK: &str = "tiphys:ignore";
-const WHOLE_FILE: &str = "tiphys:ignore-file";
+use crate::{
+    Finding, Rule,
+    config::select,
+    support::ignore_comments::{MARK, WHOLE_FILE, is_comment},
+};
 
 /// One comment that names rules.
 #[derive(Clone, Debug)]
@@ -113,22 +114,6 @@ impl Suppressions {
         };
         self.comments.iter().enumerate().filter(is_unused).map(told).collect()
     }
-}
-
-/// Whether a comment on a line of a text, or alone above it, suppresses something there.
-pub(crate) fn has_comment_at(text: &str, line: u32) -> bool {
-    if !text.contains(MARK) {
-        return false;
-    }
-    let lines: Vec<&str> = text.lines().take(line as usize).collect();
-    let Some((own, above)) = lines.split_last() else { return false };
-    let comments = above.iter().rev().take_while(|line| is_comment(line));
-    std::iter::once(own).chain(comments).any(|line| line.contains(MARK) && !line.contains(WHOLE_FILE))
-}
-
-fn is_comment(line: &str) -> bool {
-    let line = line.trim_start();
-    ["#", "//", "{{/*", "{{- /*"].iter().any(|start| line.starts_with(start))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(crate) mod flux;
 pub(crate) mod flux_levels;
 pub(crate) mod gitlab;
 pub(crate) mod given_values;
+pub(crate) mod ignore_comments;
 pub(crate) mod image_option;
 pub(crate) mod images;
 pub(crate) mod inline_manifests;

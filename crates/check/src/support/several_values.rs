@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use tiphys_diag::{Diagnostic, Span};
 use tiphys_graph::Files;
 
-use crate::suppress;
+use super::ignore_comments;
 
 /// How many are named.
 const MOST: usize = 5;
@@ -33,7 +33,7 @@ pub(crate) fn the_values<T: AsRef<str>>(names: &[T]) -> String {
 /// Whether a comment at a place, or alone above it, silences something there: that is one value's, and not
 /// that of all that are told with it.
 pub(crate) fn is_silenced(files: &Files, span: &Span) -> bool {
-    files.text(&span.file).is_some_and(|text| suppress::has_comment_at(&text, span.start.line))
+    files.text(&span.file).is_some_and(|text| ignore_comments::has_comment_at(&text, span.start.line))
 }
 
 /// A diagnostic with a label at the first place, and one at each of a few others that are not the same line.
