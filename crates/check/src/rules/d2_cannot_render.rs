@@ -214,7 +214,7 @@ fn dangling(context: &Context<'_>, once: &mut Once) {
             continue;
         }
         let is_left_out = placeholders::is_skeleton(&it.file)
-            || unused_files::is_ignored(&survey.files, &it.path)
+            || unused_files::is_git_ignored(&survey.files, &it.path)
             || sparse_checkout::is_sparse(&survey.files)
             || sparse_checkout::empty_submodule(&survey.files, &it.path).is_some();
         let quoted = format!("'{}'", it.entry);
@@ -372,7 +372,7 @@ fn is_called_values(path: &str) -> bool {
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.
 fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
-    error.missing_path().is_some_and(|path| unused_files::is_ignored(&context.survey.files, path))
+    error.missing_path().is_some_and(|path| unused_files::is_git_ignored(&context.survey.files, path))
 }
 
 /// Whether a values file is missing that Git is told to ignore, while a form of it is there: who runs the
@@ -381,7 +381,7 @@ fn is_given_later(context: &Context<'_>, error: &RenderError) -> bool {
     const FORMS: [&str; 4] = ["example", "template", "sample", "dist"];
     let Some(path) = error.missing_path() else { return false };
     let files = &context.survey.files;
-    unused_files::is_ignored(files, path)
+    unused_files::is_git_ignored(files, path)
         && FORMS.iter().any(|form| files.tree().exists(&format!("{path}.{form}")))
 }
 

@@ -96,7 +96,7 @@ fn unreadable(flux: &Survey, expression: &UnreadableExpression, holder: &Object,
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.
 fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
-    error.missing_path().is_some_and(|path| unused_files::is_ignored(&context.survey.files, path))
+    error.missing_path().is_some_and(|path| unused_files::is_git_ignored(&context.survey.files, path))
 }
 
 /// The object of Flux that an Application stands for.

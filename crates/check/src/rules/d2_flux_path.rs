@@ -47,7 +47,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !is_open
             && !path.is_empty()
             && !is_here(context, &path)
-            && !unused_files::is_ignored(&survey.files, &path)
+            && !unused_files::is_git_ignored(&survey.files, &path)
         {
             once.add(&path, missing(context, object, &path));
         }
@@ -56,7 +56,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let own = object.value().str_at(&["spec", "update", "path"]);
         let own = own.filter(|path| !placeholders::is_in(path) && is_read_here(context, object));
         let Some(path) = own.and_then(|path| normalize(path.trim_start_matches('/')).ok()) else { continue };
-        if !path.is_empty() && !is_here(context, &path) && !unused_files::is_ignored(&survey.files, &path) {
+        if !path.is_empty() && !is_here(context, &path) && !unused_files::is_git_ignored(&survey.files, &path)
+        {
             once.add(&path, of_automation(context, object, &path));
         }
     }

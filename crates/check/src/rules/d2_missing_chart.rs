@@ -73,8 +73,8 @@ fn finding(context: &Context<'_>, path: &str, name: &str, repository: &str) -> O
         .paths()
         .any(|it| it.strip_prefix(vendored.as_str()).is_some_and(|rest| rest.starts_with(['/', '-'])));
     let is_left_out = placeholders::is_in(repository)
-        || unused_files::is_ignored(files, &chart)
-        || unused_files::is_ignored(files, &wanted)
+        || unused_files::is_git_ignored(files, &chart)
+        || unused_files::is_git_ignored(files, &wanted)
         || sparse_checkout::is_sparse(files)
         || sparse_checkout::empty_submodule(files, &wanted).is_some();
     if files.contains(&chart) || is_vendored || is_left_out {

@@ -83,7 +83,9 @@ fn missing_file_help(files: &Files, folder: &str, name: &str) -> Option<Vec<Stri
     let is_inside = |path: &str| folder.is_empty() || is_below(path, folder);
     let inside = join(folder, name).ok().filter(|path| is_inside(path));
     if let Some(path) = &inside
-        && (files.contains(path) || unused_files::is_ignored(files, path) || placeholders::is_skeleton(name))
+        && (files.contains(path)
+            || unused_files::is_git_ignored(files, path)
+            || placeholders::is_skeleton(name))
     {
         return None;
     }

@@ -115,7 +115,7 @@ fn judge(files: &Files, file: &Arc<str>, entries: &[&Node], report: &mut Report)
         return;
     }
     for (node, path) in missing {
-        if !unused_files::is_ignored(files, path) {
+        if !unused_files::is_git_ignored(files, path) {
             report.add(finding(files, node_span(files, file, node), path, there.len()));
         }
     }

@@ -208,7 +208,7 @@ fn beside_all(context: &Context<'_>, file: &str, listed_by_flux: &FluxListings) 
                 || builds_folder(object)
                 || placeholders::has_placeholder(object.value())
         })
-        || unused_files::is_ignored(&survey.files, path)
+        || unused_files::is_git_ignored(&survey.files, path)
         || unused_files::is_in_unused_folder(path)
         || is_spoken_of(survey, file, path)
     {
@@ -458,7 +458,7 @@ fn of_kustomization(context: &Context<'_>, file: &str) -> Option<Finding> {
         !text.contains(word.trim_end_matches(".yaml").trim_end_matches(".yml"))
             && kind_of(survey, path).as_ref() == Some(kind)
             && !survey.apps.iter().any(|app| app.read.contains(*path))
-            && !unused_files::is_ignored(&survey.files, path)
+            && !unused_files::is_git_ignored(&survey.files, path)
             && !unused_files::is_in_unused_folder(path)
     };
     let beside = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref).filter(is_alike);

@@ -89,7 +89,7 @@ fn left_out(survey: &Survey, kustomization: &str) -> Vec<String> {
     let is_unread = |path: &String| {
         survey.files.contains(path)
             && !survey.apps.iter().any(|app| app.read.contains(path.as_str()))
-            && !unused_files::is_ignored(&survey.files, path)
+            && !unused_files::is_git_ignored(&survey.files, path)
             && !unused_files::is_in_unused_folder(path)
     };
     beside.filter(is_manifest).filter(is_unread).collect()

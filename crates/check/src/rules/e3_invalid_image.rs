@@ -147,7 +147,7 @@ fn written(context: &Context<'_>, once: &mut Once) {
     let files = &context.survey.files;
     for path in files.ending(&[".yaml", ".yml"]) {
         let Some(text) = files.text(path).filter(|text| text.contains("sha256:")) else { continue };
-        if placeholders::is_skeleton(path) || unused_files::is_ignored(files, path) {
+        if placeholders::is_skeleton(path) || unused_files::is_git_ignored(files, path) {
             continue;
         }
         for (at, line) in text.lines().enumerate() {

@@ -190,7 +190,7 @@ fn is_written(files: &Files, at: &str, source: &str) -> bool {
     let name = base_name(source).to_lowercase();
     (WRITTEN.iter().any(|ending| name.ends_with(ending)) || SOURCES.contains(&name.as_str()))
         && !source.split('/').any(|step| BUILT.contains(&step))
-        && !unused_files::is_ignored(files, &inside(at, source))
+        && !unused_files::is_git_ignored(files, &inside(at, source))
 }
 
 /// Whether a script, pipeline or task speaks of a file, and may make it.

@@ -350,7 +350,7 @@ fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
         ["_site", "bin", "build", "dist", "node_modules", "out", "public", "site", "target"];
     let is_made = path.split('/').any(|step| MADE.contains(&step))
         && before.iter().any(|step| step.get("run").is_some() || !is_of_setup(step));
-    is_module || is_made || unused_files::is_ignored(files, path) || before.iter().any(brings)
+    is_module || is_made || unused_files::is_git_ignored(files, path) || before.iter().any(brings)
 }
 
 /// Whether an action of this repository may make a path: it fetches something, or speaks of it.

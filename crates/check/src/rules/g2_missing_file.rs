@@ -121,7 +121,7 @@ fn missing(files: &Files, task: &Task, rest: &str, folders: &BTreeSet<String>) -
     let meant: Vec<String> = folders.iter().filter_map(|folder| join(folder, rest).ok()).collect();
     let is_there =
         |path: &String| files.contains(path) || files.has_folder(path) || files.tree().exists(path);
-    if meant.is_empty() || meant.iter().any(|it| is_there(it) || unused_files::is_ignored(files, it)) {
+    if meant.is_empty() || meant.iter().any(|it| is_there(it) || unused_files::is_git_ignored(files, it)) {
         return None;
     }
     // A name that no file of the repository has is made on the way, as often as not.

@@ -323,7 +323,10 @@ fn missing(context: &Context<'_>, read: &FileRead) -> Option<Finding> {
     let path = join(folder, &read.path).ok().filter(|path| WRITTEN.iter().any(|end| path.ends_with(end)))?;
     let above = parent(&path).unwrap_or_default();
     let is_there = matches!(files.tree().kind(&path), Ok(EntryKind::File));
-    if is_there || !(above.is_empty() || files.has_folder(above)) || unused_files::is_ignored(files, &path) {
+    if is_there
+        || !(above.is_empty() || files.has_folder(above))
+        || unused_files::is_git_ignored(files, &path)
+    {
         return None;
     }
     // Another resource, or a script beside it, may write the file first.

@@ -65,7 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn missing(files: &Files, writer: &Writer, path: &str, folders: &[String]) -> Option<Finding> {
     let base = base_name(path.trim_end_matches('/'));
     let meant: Vec<String> = folders.iter().filter_map(|folder| join(folder, path).ok()).collect();
-    if meant.iter().any(|it| unused_files::is_ignored(files, it) || it.contains("/.terraform/")) {
+    if meant.iter().any(|it| unused_files::is_git_ignored(files, it) || it.contains("/.terraform/")) {
         return None;
     }
     // Where a name of several files is made up, as often in examples, none is meant.

@@ -279,7 +279,7 @@ fn project(files: &Files, package: &Package) -> Option<Diagnostic> {
     if !is_config
         || files.contains(&path)
         || files.tree().exists(&path)
-        || unused_files::is_ignored(files, &path)
+        || unused_files::is_git_ignored(files, &path)
     {
         return None;
     }

@@ -2,7 +2,7 @@
 //! needed.
 
 use tiphys_diag::Severity;
-use tiphys_gocompat::glob::doublestar;
+pub(crate) use tiphys_graph::survey::is_git_ignored;
 use tiphys_graph::{
     App, Declaration, Files, Owner, Set, Survey,
     unused_folders::{lies_below, put_away},
@@ -105,42 +105,9 @@ fn is_rendered(survey: &Survey, set: &Set) -> bool {
     })
 }
 
-/// Whether a file that is not there is one that Git is told to ignore, so that something makes it when it is
-/// needed (gitignore(5)).
-pub(crate) fn is_ignored(files: &Files, path: &str) -> bool {
-    let mut ignored = false;
-    let folders = std::iter::once("").chain(path.match_indices('/').map(|(at, _)| &path[..at]));
-    for folder in folders {
-        let list = if folder.is_empty() { ".gitignore".to_owned() } else { format!("{folder}/.gitignore") };
-        let Some(text) = files.text(&list).filter(|_| files.contains(&list)) else { continue };
-        let below = path[folder.len()..].trim_start_matches('/');
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let (pattern, verdict) = match line.strip_prefix('!') {
-                Some(pattern) => (pattern, false),
-                None => (line, true),
-            };
-            if covers(pattern, below) {
-                ignored = verdict;
-            }
-        }
-    }
-    ignored
-}
-
-/// Whether a pattern covers a path or a folder above it.
-fn covers(pattern: &str, path: &str) -> bool {
-    let is_anchored = pattern.trim_end_matches('/').contains('/');
-    let pattern = pattern.trim_end_matches('/').trim_start_matches('/');
-    let ends = path.match_indices('/').map(|(at, _)| at).chain(std::iter::once(path.len()));
-    ends.map(|end| &path[..end]).any(|path| {
-        let tried = if is_anchored { path } else { path.rsplit('/').next().unwrap_or(path) };
-        doublestar(pattern, tried) == Ok(true)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{covers, is_in_unused_folder};
+    use super::is_in_unused_folder;
 
     #[test]
     fn folders_that_were_put_away_are_known() {
@@ -148,21 +115,5 @@ mod tests {
         assert!(is_in_unused_folder("argocd/disabled/app.yaml"));
         assert!(!is_in_unused_folder("apps/old.yaml"));
         assert!(is_in_unused_folder("apps/old/app.yaml") && !is_in_unused_folder("apps/older/app.yaml"));
-    }
-
-    #[test]
-    fn patterns_cover_as_in_git() {
-        for (pattern, path) in [
-            ("rendered.yaml", "a/b/rendered.yaml"),
-            ("vendor/", "a/vendor/x/install.yaml"),
-            ("/build", "build/x"),
-            ("a/*.yaml", "a/b.yaml"),
-            ("**/gen", "x/gen/y"),
-        ] {
-            assert!(covers(pattern, path), "{pattern} {path}");
-        }
-        for (pattern, path) in [("/build", "a/build"), ("a/*.yaml", "a/b/c.yaml"), ("ven", "vendor/x")] {
-            assert!(!covers(pattern, path), "{pattern} {path}");
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use tiphys_value::json;
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError, base_name, is_below, join, parent};
 
-use crate::survey::Files;
+use crate::survey::{Files, ignore_patterns::is_left_out_by_flux};
 
 /// A revision of this repository that has one file more begins so; the folder follows, then the file's text.
 const MARK: &str = "flux-generated:";
@@ -14,8 +14,9 @@ const MARK: &str = "flux-generated:";
 /// The name of what Flux makes.
 const FILE: &str = "kustomization.yaml";
 
-/// A revision of this repository in which a folder has the kustomization that Flux would make of it.
-pub(super) fn revision(files: &Files, folder: &str) -> String {
+/// A revision of this repository in which a folder has the kustomization that Flux would make of it. `ignore` are the
+/// patterns of the source.
+pub(super) fn revision(files: &Files, folder: &str, ignore: Option<&str>) -> String {
     let is_of = |path: &str| folder.is_empty() || is_below(path, folder);
     let below = |path: &str| path[folder.len()..].trim_start_matches('/').to_owned();
     let folders: BTreeSet<&str> = files
@@ -27,6 +28,7 @@ pub(super) fn revision(files: &Files, folder: &str) -> String {
     let manifests = files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref);
     let resources: BTreeSet<String> = manifests
         .filter(|path: &&str| is_of(path) && !is_inside(path))
+        .filter(|path| !is_left_out_by_flux(files, path, ignore))
         .chain(folders.iter().copied().filter(|path| !is_inside(path)))
         .map(below)
         .collect();
@@ -99,11 +101,12 @@ mod tests {
 
     #[test]
     fn what_lies_in_folders_is_listed() {
-        let files = ["a.yaml", "b/c.yml", "b/d.json", "e/kustomization.yaml", "e/f.yaml", "e/g/h.yaml"];
+        let files =
+            ["a.yaml", "b/c.yml", "b/d.json", "e/kustomization.yaml", "e/f.yaml", "e/g/h.yaml", ".sops.yaml"];
         let tree: Arc<dyn FileTree> = Arc::new(MemTree::from_files(
             files.map(|path| (format!("apps/{path}"), "")).iter().map(|(path, text)| (path.as_str(), *text)),
         ));
-        let revision = revision(&Files::list(tree.clone(), ""), "apps");
+        let revision = revision(&Files::list(tree.clone(), ""), "apps", None);
         let with = with_file(&tree, &revision).expect("it is one");
         let text = with.read("apps/kustomization.yaml").expect("it is there");
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -84,7 +84,9 @@ fn kustomization(object: &Value, scope: &TranslationContext<'_>) -> Result<Value
         let is_kustomization =
             |name: &&str| join(&folder, name).is_ok_and(|path| scope.files.contains(&path));
         if !tiphys_kustomize::FILE_NAMES.iter().any(is_kustomization) {
-            source["targetRevision"] = json!(generated::revision(scope.files, &folder));
+            let from = source_of(&spec["sourceRef"], object.namespace(), scope);
+            let ignore = from.as_ref().and_then(|source| source.str_at(&["spec", "ignore"]));
+            source["targetRevision"] = json!(generated::revision(scope.files, &folder, ignore));
         }
     }
     source["path"] = json!(if folder.is_empty() { "." } else { &folder });
@@ -110,6 +112,12 @@ fn kustomization(object: &Value, scope: &TranslationContext<'_>) -> Result<Value
     Ok(source)
 }
 
+/// The object that a reference in a namespace leads to, if it is known.
+fn source_of(reference: &Value, near: &str, scope: &TranslationContext<'_>) -> Option<Value> {
+    let text = |field: &str| reference[field].as_str();
+    (scope.find)(text("kind")?, text("namespace").unwrap_or(near), text("name")?)
+}
+
 /// The repository that a reference to a source means.
 fn repository(reference: &Value, near: &str, scope: &TranslationContext<'_>) -> Result<Value, String> {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
@@ -117,8 +125,7 @@ fn repository(reference: &Value, near: &str, scope: &TranslationContext<'_>) -> 
     if scope.sources.start(kind, name).is_some() {
         return Ok(json!({"repoURL": THIS_REPOSITORY}));
     }
-    let namespace = reference["namespace"].as_str().unwrap_or(near);
-    let found = (scope.find)(kind, namespace, name).filter(|_| kind == "GitRepository");
+    let found = source_of(reference, near, scope).filter(|_| kind == "GitRepository");
     let Some(found) = found else { return Err(format!("what {kind} {name} holds")) };
     let url = found.str_at(&["spec", "url"]).unwrap_or_default();
     if (scope.is_given)(url) {
