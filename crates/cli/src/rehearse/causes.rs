@@ -1,6 +1,9 @@
 //! Causes and repairs as lines for people.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use tiphys_render::out_of_reach;
 use tiphys_stage::causes::{Cause, Repair};
@@ -44,6 +47,8 @@ fn together(reason: &str, group: &[&Cause]) -> Cause {
         all.places.extend(cause.places.iter().cloned());
         all.consequences.extend(cause.consequences.iter().cloned());
     }
+    let mut told = BTreeSet::new();
+    all.places.retain(|place| told.insert(place.clone()));
     all.text = format!("{} addresses cannot be fetched from: {reason}", group.len());
     all.repair = None;
     all
@@ -109,12 +114,14 @@ mod tests {
         };
         let fetch =
             |at: usize| cause(at, format!("cannot fetch https://h{at}.example.com/x: working offline"));
+        let fetch = |at| Cause { places: vec!["apps/set.yaml:2".to_owned()], ..fetch(at) };
         let other = cause(9, "no".to_owned());
         let causes = [fetch(0), other.clone(), fetch(1), fetch(2)];
         let told = grouped(&causes);
         assert_eq!(told.len(), 2);
         assert_eq!(told[0].text, "3 addresses cannot be fetched from: working offline");
         assert_eq!(told[0].objects.len(), 3);
+        assert_eq!(told[0].places, ["apps/set.yaml:2"], "each place once");
         assert_eq!(*told[1], other);
         assert_eq!(grouped(&causes[..3]).len(), 3, "few are told one by one");
     }

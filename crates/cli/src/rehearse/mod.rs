@@ -21,6 +21,7 @@ mod story_locations;
 mod strict_world;
 mod subject;
 mod text;
+mod timeline;
 mod unmasked;
 
 use std::{

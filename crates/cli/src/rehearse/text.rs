@@ -2,18 +2,19 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use tiphys_render::out_of_reach;
 use tiphys_stage::{
     causes::Cause,
-    object_state::Level,
     outage::Outage,
-    story::{AppEnd, Outcome, Story, What},
+    story::{Outcome, Story},
 };
 use tiphys_value::ResourceKey;
 
 use super::{
     causes::{cause_lines, grouped, repair_lines},
-    effects::{AppEffects, Effect, Effects, Waited, waits},
+    effects::{AppEffects, Effect, Effects, waits},
     report::{Change, Ended, Exploration, Ranked, Report},
+    timeline::{self, waited},
 };
 use crate::output::one_line;
 
@@ -25,8 +26,6 @@ const OBJECTS: usize = 12;
 const CAUSES: usize = 12;
 /// How long a reason is.
 const LONG: usize = 400;
-/// How long an object is on its way before that is told, in milliseconds.
-const SLOW: u64 = 30_000;
 /// What is away for less is not told of, in milliseconds.
 const BRIEF: u64 = 1000;
 
@@ -67,7 +66,7 @@ pub(super) fn is_application(key: &ResourceKey) -> bool {
 
 /// The first line of all: how it ends.
 pub(super) fn verdict(report: &Report) -> String {
-    let end = ended(&Ended::from_story(&report.story));
+    let end = format!("{}{}", ended(&Ended::from_story(&report.story)), unfetched(&report.story));
     let long: Vec<String> = report.too_long_unavailable.iter().map(object_name).collect();
     match &report.change {
         _ if !long.is_empty() => format!("unavailable for too long: {}; {end}", some_of(&long, NAMED)),
@@ -99,6 +98,18 @@ pub(super) fn verdict(report: &Report) -> String {
                 ),
             }
         }
+    }
+}
+
+/// How many Applications are not green because their sources are out of reach: of these, nothing is known.
+fn unfetched(story: &Story) -> String {
+    let waits = waits(story);
+    let wait = |name: &String| waits.get(name)?.first().and_then(|it| out_of_reach(&it.wait));
+    let count = story.applications.iter().filter(|app| !app.is_green && wait(&app.name).is_some()).count();
+    match count {
+        0 => String::new(),
+        1 => " (nothing is known of 1, whose source cannot be fetched)".to_owned(),
+        _ => format!(" (nothing is known of {count}, whose sources cannot be fetched)"),
     }
 }
 
@@ -151,7 +162,7 @@ pub(super) fn write(report: &Report) -> String {
     if let Some(change) = &report.change {
         effects(change, &mut text);
     } else {
-        timeline(&report.story, &mut text);
+        timeline::write(&report.story, &mut text);
     }
     outages(&report.story, &mut text);
     causes(report, &mut text);
@@ -185,78 +196,6 @@ fn summary(report: &Report, text: &mut String) {
     if let Some(change) = &report.change {
         line(format!("{} → {}; before: {}", change.base, change.head, ended(&change.before)));
     }
-}
-
-/// The Applications by waves: those of one wave that are green in one line.
-fn timeline(story: &Story, text: &mut String) {
-    let waits = waits(story);
-    let _ = writeln!(text, "\nwhat happens:");
-    let mut at = 0;
-    while at < story.applications.len() {
-        let first = &story.applications[at];
-        let is_alike = |app: &AppEnd| {
-            (app.depth, app.wave, app.is_green) == (first.depth, first.wave, true)
-                && app.began_ms / 1000 == first.began_ms / 1000
-        };
-        let alike = story.applications[at..].iter().take_while(|app| is_alike(app)).count().max(1);
-        let group = &story.applications[at..at + alike];
-        at += alike;
-        let names: Vec<String> = group.iter().map(|app| app.name.clone()).collect();
-        let objects: usize = group.iter().map(|app| app.objects).sum();
-        let state = match group.iter().map(|app| app.green_ms).max().flatten() {
-            Some(green) if first.is_green => format!("green at {}", time(green)),
-            _ => first.state.clone(),
-        };
-        let _ = writeln!(
-            text,
-            "  {:>6}  wave {:>3}  {}{} ({objects} objects): {state}",
-            time(first.began_ms),
-            first.wave,
-            "  ".repeat(first.depth),
-            some_of(&names, NAMED),
-        );
-        for app in group {
-            let wait = waits.get(&app.name).and_then(|all| all.first()).map(waited);
-            if let Some(wait) = wait.or_else(|| app.is_green.then(|| slowest_object(story, app)).flatten()) {
-                let whose = if group.len() > 1 { format!("{} ", app.name) } else { String::new() };
-                let indent = "  ".repeat(first.depth);
-                let _ = writeln!(text, "                      {indent}{whose}{wait}");
-            }
-        }
-    }
-    if !story.not_begun.is_empty() {
-        let names: Vec<String> = story.not_begun.iter().map(|key| key.name.clone()).collect();
-        let _ =
-            writeln!(text, "   never            {}: what comes before does not end", some_of(&names, NAMED));
-    }
-}
-
-/// The object that an Application became green with, if it was long on its way: `Certificate shop/web was
-/// Progressing (5m00s)`.
-fn slowest_object(story: &Story, app: &AppEnd) -> Option<String> {
-    let own = story.moments.iter().filter(|moment| {
-        moment.from_git
-            && moment.application.as_deref() == Some(app.id.as_str())
-            && !is_application(&moment.object)
-    });
-    let mut since: BTreeMap<&ResourceKey, (&str, u64)> = BTreeMap::new();
-    let mut slowest: Option<(u64, &ResourceKey, &str)> = None;
-    for moment in own.filter(|moment| moment.what != What::Changed) {
-        if moment.level != Level::Good {
-            since.entry(&moment.object).or_insert((&moment.to, moment.at_ms));
-        } else if let Some((state, from)) = since.remove(&moment.object) {
-            let took = moment.at_ms - from;
-            slowest = slowest.max(Some((took, &moment.object, state)));
-        }
-    }
-    let (took, object, state) = slowest.filter(|(took, ..)| *took >= SLOW)?;
-    Some(format!("{} was {state} ({})", object_name(object), time(took)))
-}
-
-/// A wait, and how long it lasted.
-fn waited(wait: &Waited) -> String {
-    let lasts = if wait.is_open { "to the end".to_owned() } else { time(wait.ms) };
-    format!("{} ({lasts})", short(&wait.wait))
 }
 
 /// A text on one line, not too long.
