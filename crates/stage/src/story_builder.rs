@@ -64,9 +64,11 @@ impl Stage {
             // Pods that are on their way are no cause; what they belong to says how far it is.
             all.retain(|symptom| symptom.object.kind != "Pod" || !symptom.because.is_empty());
         }
+        let unattended = self.engine().map(|engine| engine.unattended()).unwrap_or_default();
+        // Who waits for an operator that is not there counts as ready, and is told of as assumed.
+        all.retain(|symptom| !(is_waiting(symptom) && unattended.contains_key(&symptom.object.group_kind())));
         let is_green = ending.outcome == Outcome::Green;
         let green_ms = applications.iter().filter_map(|app| app.green_ms).max().unwrap_or_default();
-        let unattended = self.engine().map(|engine| engine.unattended()).unwrap_or_default();
         let unattended =
             unattended.into_iter().map(|(kind, count)| (format!("{}.{}", kind.kind, kind.group), count));
         let mut assumed = Assumed { unattended: unattended.collect(), ..Assumed::default() };
@@ -85,6 +87,11 @@ impl Stage {
             moments: with_definitions(record.moments(), &snapshot, &ending.namespace),
         }
     }
+}
+
+/// Whether an object is on its way, and nothing says what keeps it.
+fn is_waiting(symptom: &Symptom) -> bool {
+    symptom.mechanism.is_none() && symptom.state == HealthCode::Progressing.as_str()
 }
 
 /// The Applications of a cluster, but for those that cannot be read.

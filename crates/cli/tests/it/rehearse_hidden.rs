@@ -325,3 +325,28 @@ fn an_ingress_whose_certificate_has_another_name_is_told() {
     repo.write("manifests/ingress.yaml", ingress("web-certificate"));
     assert_eq!(rehearse(&repo, &[]).0, 0);
 }
+
+#[test]
+fn what_waits_for_an_operator_out_of_reach_is_assumed_and_no_cause() {
+    let chart = |name: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  project: default\n  destination: {{server: \"https://kubernetes.default.svc\", namespace: {name}}}\n  source: {{repoURL: \"https://{name}.example.com/charts\", chart: {name}, targetRevision: 1.0.0}}\n  syncPolicy: {{automated: {{}}}}\n"
+        )
+    };
+    let route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: web}\nspec:\n  parentRefs: [{name: public, namespace: gateway}]\n  rules: [{backendRefs: [{name: web, port: 80}]}]\n";
+    let repo = Repo::shop(&[
+        ("platform.yaml", &["gateway", "monitoring", "storage"].map(chart).join("---\n")),
+        ("manifests/web.yaml", &deployment("web", 1, "")),
+        ("manifests/service.yaml", &service("web", "web")),
+        ("manifests/route.yaml", route),
+    ]);
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    let verdict = "3 of 4 Applications are not Synced and Healthy (nothing is known of 3, whose sources cannot be fetched)";
+    assert!(text.lines().next().is_some_and(|line| line.ends_with(verdict)), "{text}");
+    assert!(text.contains("gateway, monitoring, storage (0 objects): Unknown Unknown"), "one line: {text}");
+    assert!(text.contains("no operator is simulated for HTTPRoute"), "{text}");
+    let why = text.split("\nwhy:").nth(1).and_then(|rest| rest.split("\nnot known:").next()).unwrap();
+    assert!(why.contains("3 addresses cannot be fetched from"), "{text}");
+    assert!(!why.contains("HTTPRoute"), "it counts as ready: {text}");
+}
