@@ -51,21 +51,15 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     }
     found.extend(releases(look));
     found.extend(prune_fights(look));
-    shared(found)
+    shared(look, found)
 }
 
-/// One credential or one broken file that many Applications suffer from is one fault.
-fn shared(found: Vec<Finding>) -> Vec<Finding> {
+/// One credential, project or broken file that many Applications suffer from is one fault.
+fn shared(look: &Look<'_>, found: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     let mut places: BTreeMap<(Cause, String), usize> = BTreeMap::new();
     for finding in found {
-        let key = match finding.cause {
-            Cause::GitopsSourceAuth => finding.field.clone(),
-            // A cluster's address stands in this field, if it cannot be reached.
-            Cause::ExternalDown | Cause::ConfigCredentials => finding.field.clone(),
-            _ => None,
-        };
-        let Some(key) = key else {
+        let Some(key) = likeness(&finding) else {
             kept.push(finding);
             continue;
         };
@@ -81,7 +75,46 @@ fn shared(found: Vec<Finding>) -> Vec<Finding> {
             }
         }
     }
-    kept
+    kept.into_iter().map(|finding| of_project(look, finding)).collect()
+}
+
+/// What is the same in findings of one fault.
+fn likeness(finding: &Finding) -> Option<String> {
+    match finding.cause {
+        // A cluster's address stands in this field, if it cannot be reached.
+        Cause::GitopsSourceAuth | Cause::ExternalDown | Cause::ConfigCredentials => finding.field.clone(),
+        // Argo CD names the Application in some of its messages.
+        Cause::GitopsProject | Cause::GitopsRender => {
+            let message = finding.evidence.first()?;
+            Some(message.text.replace(&finding.object.name, "*"))
+        }
+        _ => None,
+    }
+}
+
+/// How many Applications a project has to refuse for one reason before the fault is taken to be the project's.
+const REFUSED: usize = 3;
+
+/// A refusal that several Applications meet for one reason, as a fault of their project.
+fn of_project(look: &Look<'_>, mut finding: Finding) -> Finding {
+    if finding.cause != Cause::GitopsProject || finding.suffers.len() + 1 < REFUSED {
+        return finding;
+    }
+    let name = look.cluster.live(&finding.object).and_then(|app| app.str_at(&["spec", "project"]));
+    let mut projects = look.cluster.all("AppProject").iter();
+    let Some(project) = projects.find(|it| Some(it.name()) == name) else { return finding };
+    let first = std::mem::replace(&mut finding.object, Object::from_live(project));
+    finding.suffers.insert(0, (first, "is refused by its project".to_owned()));
+    let text = finding.evidence.first().map(|evidence| evidence.text.clone()).unwrap_or_default();
+    finding.summary = format!(
+        "{} does not permit {} Applications for one reason: {text}",
+        finding.object,
+        finding.suffers.len()
+    );
+    finding.field = None;
+    finding.remedy.commands =
+        vec![format!("kubectl -n {} edit appproject {}", finding.object.namespace, finding.object.name)];
+    finding
 }
 
 fn application(look: &Look<'_>, app: &Value) -> Vec<Finding> {
