@@ -57,15 +57,19 @@ pattern!(NAMESPACE, r#"namespaces \\?"([^"\\]+)\\?" not found"#);
 pattern!(WRITTEN, r#"\b([A-Z][A-Za-z]+)(?:\.[a-z0-9.-]+)? \\?"([^"\\]+)\\?" is (?:invalid|forbidden)"#);
 pattern!(
     FIELD,
-    r#"(?:unknown field|strict decoding error: unknown field|field not declared in schema|\.spec\.[a-zA-Z.]+: field not declared) ?\\?"?([^"\\,\s]*)|([a-zA-Z][a-zA-Z0-9.\[\]]+): (?:Required value|Unsupported value|Invalid value|Too many)"#
+    r#"unknown field:? ?\\?"?([^"\\,\s]+)|([a-zA-Z][a-zA-Z0-9./~_\[\]-]*): (?:field not declared in schema|Required value|Unsupported value|Invalid value|Too many)"#
 );
+// What is applied on the server's side: `(shop/web; apps/v1, Kind=Deployment)`.
+pattern!(APPLIED, r"\((?:[a-z0-9.-]+/)?([a-zA-Z0-9.:-]+); [a-z0-9./-]+, Kind=([A-Za-z]+)\)");
 
 /// Reads why a write was refused; `cause` is empty if the words do not tell.
 #[must_use]
 pub fn refusal(message: &str) -> Refusal {
     let low = message.to_ascii_lowercase();
     let read = webhook(message, &low).or_else(|| limit(message)).or_else(|| rule(message, &low));
-    let object = WRITTEN.captures(message).map(|it| (it[1].to_owned(), it[2].to_owned()));
+    let written = WRITTEN.captures(message).map(|it| (it[1].to_owned(), it[2].to_owned()));
+    let applied = || APPLIED.captures(message).map(|it| (it[2].to_owned(), it[1].to_owned()));
+    let object = written.or_else(applied);
     read.map(|read| Refusal { object, ..read }).unwrap_or_default()
 }
 
@@ -329,6 +333,24 @@ mod tests {
             ),
             ("namespaces \"shop\" not found", Cause::GitopsNamespace, "", "shop"),
             (
+                "failed to create typed patch object (shop/web; /v1, Kind=Service): .spec.nodePort: field not declared in schema",
+                Cause::AdmitSchema,
+                "",
+                "spec.nodePort",
+            ),
+            (
+                "Service in version \"v1\" cannot be handled as a Service: strict decoding error: unknown field \"spec.nodePort\"",
+                Cause::AdmitSchema,
+                "",
+                "spec.nodePort",
+            ),
+            (
+                "Service \"web\" is invalid: spec.ports[0].port: Required value",
+                Cause::AdmitSchema,
+                "",
+                "spec.ports[0].port",
+            ),
+            (
                 "pods \"a\" is forbidden: no PriorityClass with name night was found",
                 Cause::ConfigMissing,
                 "PriorityClass",
@@ -363,5 +385,15 @@ mod tests {
             "failed to sync cluster \"https://kubernetes.default.svc\": conversion webhook for example.io/v1, Kind=Widget failed: Post \"https://conv.sys.svc:443/convert\": EOF",
         );
         assert_eq!(read.service, Some(("sys".to_owned(), "conv".to_owned())));
+    }
+
+    #[test]
+    fn what_is_applied_on_the_servers_side_is_named() {
+        let object = |words: &str| refusal(words).object;
+        let named = |kind: &str, name: &str| Some((kind.to_owned(), name.to_owned()));
+        let words = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.x: field not declared in schema";
+        assert_eq!(object(words), named("Deployment", "web"));
+        assert_eq!(object("Service \"web\" is invalid: spec.ports: Required value"), named("Service", "web"));
+        assert_eq!(object("etcdserver: request is too large"), None);
     }
 }

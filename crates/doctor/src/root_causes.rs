@@ -29,6 +29,10 @@ const CARRIERS: &[&str] = &[
     "Ingress",
 ];
 
+/// Causes of which the object is what is not there.
+const MISSING: &[Cause] =
+    &[Cause::ApiCrdMissing, Cause::ServiceMissing, Cause::ConfigMissing, Cause::VolumeClaimMissing];
+
 /// How far upstream a fault is followed.
 const FARTHEST: usize = 6;
 
@@ -263,12 +267,12 @@ fn parents(
             let above = about.get(&start.object).into_iter().flatten().copied();
             found.extend(above.filter(|other| *other != at && findings[*other].object != start.object));
         }
-        if start.cause == Cause::ApiCrdMissing {
+        if MISSING.contains(&start.cause) {
             // What is not there may not have got in: who refused it tells why.
             let refused = about.get(&start.object).into_iter().flatten().copied();
             found.extend(refused.filter(|other| {
                 let other = &findings[*other];
-                other.object == start.object && other.cause.id().starts_with("admit/")
+                other.object == start.object && other.cause.area() == "admit"
             }));
         }
         while let Some((object, steps)) = open.pop_front() {
