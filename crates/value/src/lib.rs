@@ -16,6 +16,7 @@ mod object;
 mod origin;
 mod packed_object;
 mod render_limits;
+pub mod taint;
 mod value_reader;
 
 pub use bounded_json::{JsonError, json_prefix_within, json_stream_within, json_within};

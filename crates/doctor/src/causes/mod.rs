@@ -24,7 +24,8 @@ pub(crate) mod resting;
 pub(crate) mod scale;
 pub(crate) mod scheduling;
 pub(crate) mod service;
-pub(crate) mod volume;
+pub(crate) mod unnamed_taints;
+mod volume;
 
 use crate::{finding::Finding, search_context::Look};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tiphys_cause::{Cause, Obstacle, placement};
 use tiphys_value::{ObjectExt as _, Value};
 
+use super::unnamed_taints;
 use crate::{
     Object,
     cluster::{Cluster, conditions, items, pods, quantity, selector},
@@ -159,7 +160,8 @@ const ON_PURPOSE: &[&str] = &[
 
 /// Judges the scheduler's words, with the nodes at hand.
 fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<Finding> {
-    let read = placement(message);
+    let mut read = placement(message);
+    read.obstacles = unnamed_taints::named(look.cluster, pod, read.obstacles);
     let has = |wanted: fn(&Obstacle) -> bool| read.obstacles.iter().any(|(_, obstacle)| wanted(obstacle));
     if let Some(finding) = claims(look, ill, pod, &read.obstacles) {
         return Some(finding);
@@ -647,8 +649,8 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
     );
     // A node that begins may have room, once its agents run.
     let begins = ["not-ready", "uninitialized", "unreachable", "network-unavailable"];
-    let is_beginning =
-        message.contains("untolerated taint {") && begins.iter().any(|it| message.contains(it));
+    let is_tainted = message.contains("untolerated taint");
+    let is_beginning = is_tainted && begins.iter().any(|it| message.contains(it));
     let counts = |node: &&&Value| {
         let allocatable = node.at(&["status", "allocatable", resource]).and_then(quantity::milli);
         allocatable.is_some_and(|amount| amount > 0)
@@ -672,7 +674,6 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
     }
     finding = node_makers(look).fold(finding, Finding::below);
     // Nodes in trouble that would have room.
-    let is_tainted = message.contains("untolerated taint {");
     let roomy = cluster.all("Node").iter().filter(|node| {
         let has = node.at(&["status", "allocatable", resource]).and_then(quantity::milli);
         is_tainted && has.is_some_and(|has| has >= asked)

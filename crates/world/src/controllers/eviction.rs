@@ -5,12 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, taint::toleration};
 
-use super::{
-    scheduler::toleration,
-    workload::{delete_pod, is_finished},
-};
+use super::workload::{delete_pod, is_finished};
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,

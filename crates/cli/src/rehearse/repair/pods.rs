@@ -9,7 +9,7 @@ use tiphys_stage::{
     causes::{Cause, Repair},
     mechanism::Mechanism,
 };
-use tiphys_value::{ObjectExt, ResourceKey, Value, json};
+use tiphys_value::{ObjectExt, ResourceKey, Value, json, taint};
 use tiphys_world::behaviour::{image_host, open_ports};
 
 use super::{Ground, in_namespace, object_name, yaml};
@@ -216,18 +216,12 @@ impl Ground<'_> {
             let wanted = selector.into_iter().flatten();
             wanted.into_iter().all(|(name, value)| node.label(name) == value.as_str())
         };
-        let tolerations = pod.at(&["spec", "tolerations"]).and_then(Value::as_array);
-        let is_borne = |key: &str| {
-            let mut own = tolerations.into_iter().flatten();
-            own.any(|it| it.str_at(&["key"]).is_none_or(|named| named == key))
-        };
-        let nodes = self.live("", "nodes").filter(is_selected);
-        let taints = nodes.filter_map(|node| node.at(&["spec", "taints"])?.as_array()).flatten();
-        let keys = taints
-            .filter(|taint| taint.str_at(&["effect"]) != Some("PreferNoSchedule"))
-            .filter_map(|taint| taint.str_at(&["key"]));
-        let mut open = keys.filter(|key| !key.starts_with("node.kubernetes.io/") && !is_borne(key));
-        open.next().map(str::to_owned)
+        let mut nodes = self.live("", "nodes").filter(is_selected);
+        // A node that tells of its own troubles is mended otherwise.
+        nodes.find_map(|node| {
+            let key = taint::untolerated(pod, node, &taint::KEEPS_AWAY)?.str_at(&["key"])?;
+            (!key.starts_with("node.kubernetes.io/")).then(|| key.to_owned())
+        })
     }
 
     /// Classes that there are.

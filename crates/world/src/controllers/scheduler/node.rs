@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 use tiphys_apiserver::Object;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, taint};
 
 use super::{
     affinity,
@@ -67,7 +67,7 @@ impl Candidate {
             return Some(Misfit::lasting("node(s) didn't satisfy plugin(s) [NodeAffinity]"));
         }
         if node.at(&["spec", "unschedulable"]) == Some(&Value::Bool(true))
-            && !tolerates(pod, &unschedulable_taint())
+            && taint::toleration(pod, &unschedulable_taint()).is_none()
         {
             return Some(Misfit::lasting("node(s) were unschedulable"));
         }
@@ -118,36 +118,12 @@ fn unschedulable_taint() -> Value {
 
 /// Whether a node has a taint that keeps a pod away.
 pub(crate) fn has_untolerated_taint(pod: &Value, node: &Value) -> bool {
-    has_untolerated_taint_of(pod, node, &["NoSchedule", "NoExecute"])
+    taint::untolerated(pod, node, &taint::KEEPS_AWAY).is_some()
 }
 
 /// Whether a taint of a node drives a pod away that is there already.
 pub(crate) fn is_driven_away(pod: &Value, node: &Value) -> bool {
-    has_untolerated_taint_of(pod, node, &["NoExecute"])
-}
-
-fn has_untolerated_taint_of(pod: &Value, node: &Value, effects: &[&str]) -> bool {
-    let taints = node.at(&["spec", "taints"]).and_then(Value::as_array);
-    let is_meant = |taint: &&Value| taint.str_at(&["effect"]).is_some_and(|effect| effects.contains(&effect));
-    taints.into_iter().flatten().filter(is_meant).any(|taint| !tolerates(pod, taint))
-}
-
-/// Whether a pod tolerates a taint.
-pub(super) fn tolerates(pod: &Value, taint: &Value) -> bool {
-    toleration(pod, taint).is_some()
-}
-
-/// The first of a pod's tolerations that is for a taint.
-pub(crate) fn toleration<'a>(pod: &'a Value, taint: &Value) -> Option<&'a Value> {
-    let tolerations = pod.at(&["spec", "tolerations"]).and_then(Value::as_array);
-    tolerations.into_iter().flatten().find(|toleration| {
-        let text = |value: &Value, field: &str| value.str_at(&[field]).unwrap_or_default().to_owned();
-        let (effect, key) = (text(toleration, "effect"), text(toleration, "key"));
-        let exists = toleration.str_at(&["operator"]) == Some("Exists");
-        (effect.is_empty() || effect == text(taint, "effect"))
-            && (key == text(taint, "key") || (key.is_empty() && exists))
-            && (exists || text(toleration, "value") == text(taint, "value"))
-    })
+    taint::untolerated(pod, node, &["NoExecute"]).is_some()
 }
 
 /// Whether two pods want the same port of their node.
