@@ -31,19 +31,19 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         if crate::causes::containers::mutated(look, ill).is_some() {
             continue;
         }
-        let Some((finding, registry)) = pull(look, ill) else { continue };
-        let is_shared = matches!(
-            finding.cause,
+        let Some(Pull { finding, registry, image }) = pull(look, ill) else { continue };
+        let what_is_shared = match finding.cause {
             Cause::ImageUnauthorized
-                | Cause::ImageForbidden
-                | Cause::ImageRegistryUnreachable
-                | Cause::ImageRateLimited
-        );
-        if !is_shared {
-            found.push(finding);
-            continue;
-        }
-        match shared.get_mut(&(finding.cause, registry.clone())) {
+            | Cause::ImageForbidden
+            | Cause::ImageRegistryUnreachable
+            | Cause::ImageRateLimited => registry,
+            Cause::ImageNotFound | Cause::ImageInvalid | Cause::ImagePlatform => image,
+            _ => {
+                found.push(finding);
+                continue;
+            }
+        };
+        match shared.get_mut(&(finding.cause, what_is_shared.clone())) {
             Some(known) => {
                 let object = finding.object.clone();
                 let summary = finding.summary.clone();
@@ -51,7 +51,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
                 *known = known.clone().suffers(object, summary);
             }
             None => {
-                shared.insert((finding.cause, registry), finding);
+                shared.insert((finding.cause, what_is_shared), finding);
             }
         }
     }
@@ -59,8 +59,18 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     found
 }
 
-/// Why the image of a workload cannot be pulled, and from which registry.
-fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
+/// An image that cannot be pulled.
+struct Pull {
+    /// Why.
+    finding: Finding,
+    /// The host that it is pulled from.
+    registry: String,
+    /// The reference as it is written.
+    image: String,
+}
+
+/// Why the image of a workload cannot be pulled.
+fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<Pull> {
     let waits = |pod: &Value| -> Option<(String, String, String)> {
         pods::statuses(pod).find_map(|status| {
             let (reason, message) = pods::waiting(status)?;
@@ -181,7 +191,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         _ => "Correct the image reference.",
     };
     let commands = [format!("kubectl -n {} describe pod {}", pod.namespace(), pod.name())];
-    Some((finding.remedy(text, &commands), registry))
+    Some(Pull { finding: finding.remedy(text, &commands), registry, image: image.to_owned() })
 }
 
 /// The pull secrets that a pod has or has not.
