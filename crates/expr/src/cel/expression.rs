@@ -122,11 +122,13 @@ impl Expression {
     }
 
     fn compile_here(source: &str, declared: &[&str]) -> Result<Self, CompileError> {
+        // The library shows a fault below its line, and no line may be longer than it can indent.
         let parsed = catch_panic("the CEL expression", || {
-            Parser::default().enable_optional_syntax(true).parse(source)
+            let parsed = Parser::default().enable_optional_syntax(true).parse(source);
+            parsed.map_err(|errors| with_server_indent(&errors.to_string()))
         })
         .map_err(|panicked| CompileError(format!("ERROR: <input>:1:1: {panicked}")))?;
-        let mut root = parsed.map_err(|errors| CompileError(with_server_indent(&errors.to_string())))?;
+        let mut root = parsed.map_err(CompileError)?;
         let depth = depth(&root);
         if depth > MAX_TREE_DEPTH {
             return Err(CompileError(format!(
@@ -580,6 +582,13 @@ fn is_whole(source: &str, at: usize, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_far_out_in_a_line_is_an_error() {
+        let source = format!("'{}'+", "a".repeat(MAX_LENGTH - 3));
+        let error = Expression::compile(&source, &[]).unwrap_err().to_string();
+        assert!(error.contains("ERROR: <input>:1:"), "{error}");
+    }
 
     #[test]
     fn long_and_deep_expressions_are_read_or_refused() {
