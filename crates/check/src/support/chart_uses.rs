@@ -4,7 +4,7 @@
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use tiphys_diag::Span;
-use tiphys_graph::{App, AppId, Object, ObjectScope, tools::Lines};
+use tiphys_graph::{App, AppId, Object, ObjectScope, survey::settings_text, tools::Lines};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::{ApplicationSource, HelmSource};
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -337,15 +337,14 @@ fn values_of_release(context: &Context<'_>, release: &Object) -> (Vec<Value>, bo
                 && (it.key.name == name || is_generated(&it.key.name, name))
         };
         let made = context.survey.objects.iter().find(is_it);
-        let values =
-            made.and_then(|it| it.value().str_at(&["data", key]).or(it.value().str_at(&["stringData", key])));
+        let values = made.and_then(|it| settings_text(it.value(), key));
         // A single value, of which the rest does not depend as a rule.
         let target = text(reference, "targetPath");
         if !target.is_empty() {
             has_hidden |= is_about_names(target);
             continue;
         }
-        match values.and_then(|text| tiphys_yaml::from_yaml(text).ok()) {
+        match values.and_then(|text| tiphys_yaml::from_yaml(&text).ok()) {
             Some(values) => found.push(values),
             None => has_hidden = true,
         }

@@ -511,3 +511,19 @@ fn a_kustomization_of_flux_lies_beside_what_it_builds() {
     assert_eq!(of("./web"), 0);
     assert_eq!(of("./other"), 1);
 }
+
+#[test]
+fn values_in_a_secret_are_decoded() {
+    let release = |encoded: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {{name: jetstack, namespace: certs}}\nspec: {{url: 'https://charts.jetstack.io'}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: certs, namespace: certs}}\nspec:\n  chart: {{spec: {{chart: cert-manager, version: 1.17.1, sourceRef: {{kind: HelmRepository, name: jetstack}}}}}}\n  valuesFrom: [{{kind: Secret, name: values}}]\n---\napiVersion: v1\nkind: Secret\nmetadata: {{name: values, namespace: certs}}\ndata: {{values.yaml: {encoded}}}\n"
+        )
+    };
+    let told = |encoded: &str| {
+        let all = found(&[("certs/release.yaml", &release(encoded))]);
+        all.into_iter().filter(|it| it.contains("chart cert-manager")).collect::<Vec<String>>()
+    };
+    assert_eq!(told("cmVwbGljYUNvdW50OiAyCg=="), Vec::<String>::new(), "replicaCount: 2");
+    let misspelt = told("cmVwbGljYUNvbnQ6IDIK");
+    assert!(misspelt.iter().any(|it| it.contains("replicaCont")), "replicaCont: 2: {misspelt:?}");
+}

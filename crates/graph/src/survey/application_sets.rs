@@ -11,7 +11,7 @@ use tiphys_model::names;
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::FileTree;
 
-use super::{Input, render_cache::MAX_APPLICATIONS};
+use super::{Input, render_cache::MAX_APPLICATIONS, settings_text};
 
 /// What an ApplicationSet yields.
 pub(super) struct Yielded {
@@ -84,7 +84,7 @@ fn cluster(secret: &Value) -> Option<ClusterInfo> {
     if secret.name().contains(|c: char| c.is_ascii_uppercase()) {
         return None;
     }
-    let text = |key: &str| secret_text(secret, key).unwrap_or_default();
+    let text = |key: &str| settings_text(secret, key).unwrap_or_default();
     let name = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| secret.name().to_owned());
     let map = |key: &str| -> BTreeMap<String, String> {
         let map = secret.at(&["metadata", key]).and_then(Value::as_object);
@@ -102,13 +102,6 @@ fn cluster(secret: &Value) -> Option<ClusterInfo> {
         annotations: map("annotations"),
         declared: true,
     })
-}
-
-/// One value of a Secret: of `data`, decoded, or of `stringData`.
-fn secret_text(secret: &Value, key: &str) -> Option<String> {
-    let plain = || secret.str_at(&["stringData", key]).map(str::to_owned);
-    let Some(encoded) = secret.str_at(&["data", key]) else { return plain() };
-    String::from_utf8(tiphys_gocompat::base64::decode(encoded.trim()).ok()?).ok()
 }
 
 /// What the addresses of clusters end with that have a name and no address yet.

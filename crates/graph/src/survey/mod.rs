@@ -34,6 +34,7 @@ mod rendering;
 mod repository_copies;
 mod revision;
 mod settings;
+mod settings_text;
 mod sops;
 mod types;
 mod units;
@@ -61,6 +62,7 @@ pub use render_cache::MAX_APPLICATIONS;
 pub use repository_copies::Adoption;
 pub use revision::Revision;
 pub use settings::{StatedSettings, is_config_map};
+pub use settings_text::settings_text;
 pub use tiphys_model::Application;
 pub use types::{
     App, AppId, Declaration, DeclaredId, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Root,

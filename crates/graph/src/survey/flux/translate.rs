@@ -4,7 +4,7 @@ use tiphys_model::names;
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{join, normalize};
 
-use crate::survey::{Files, names::AS_FLUX, names::THIS_REPOSITORY};
+use crate::survey::{Files, names::AS_FLUX, names::THIS_REPOSITORY, settings_text};
 
 use super::{generated, sources::Sources};
 
@@ -208,8 +208,8 @@ fn values(object: &Value, scope: &TranslationContext<'_>, open: &mut Option<Stri
         let (kind, name) = (text("kind"), text("name"));
         let key = entry["valuesKey"].as_str().unwrap_or("values.yaml");
         let found = (scope.find)(kind, object.namespace(), name)
-            .filter(|it| kind == "ConfigMap" && text("targetPath").is_empty() && it.get("sops").is_none());
-        let read = found.and_then(|it| tiphys_yaml::from_yaml(it.str_at(&["data", key])?).ok());
+            .filter(|it| text("targetPath").is_empty() && it.get("sops").is_none());
+        let read = found.and_then(|it| tiphys_yaml::from_yaml(&settings_text(&it, key)?).ok());
         match read {
             Some(read) => values = merged(values, &read),
             None => *open = Some(format!("the values of {kind} {name}")),
