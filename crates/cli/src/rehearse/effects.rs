@@ -9,6 +9,8 @@ use tiphys_stage::{
 };
 use tiphys_value::ResourceKey;
 
+use super::changed_values::FieldChange;
+
 /// What becomes of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "what")]
@@ -21,11 +23,23 @@ pub(super) enum Effect {
     Deleted,
     /// It was deleted, and is not gone.
     Terminating,
+    /// It left Git, and is still there: nobody prunes it.
+    Left,
     /// Fields of it changed.
     Changed {
         /// Which.
         fields: Vec<String>,
+        /// What they were and are.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        values: Vec<FieldChange>,
     },
+}
+
+impl Effect {
+    /// Whether fields of it changed.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Changed { .. })
+    }
 }
 
 /// What becomes of an Application.
@@ -204,7 +218,7 @@ fn effect(moments: &[&Moment]) -> Effect {
         (false, false) if moments.iter().any(|moment| moment.to == TERMINATING) => Effect::Terminating,
         _ => {
             let fields: BTreeSet<&String> = moments.iter().flat_map(|moment| &moment.fields).collect();
-            Effect::Changed { fields: fields.into_iter().cloned().collect() }
+            Effect::Changed { fields: fields.into_iter().cloned().collect(), values: Vec::new() }
         }
     }
 }
@@ -306,6 +320,7 @@ mod tests {
         assert_eq!(of(&[created.clone(), deleted.clone()]), Effect::Deleted);
         assert_eq!(of(std::slice::from_ref(&created)), Effect::Created);
         let changed = of(&[moment(What::Changed, &["b"]), moment(What::Changed, &["a", "b"])]);
-        assert_eq!(changed, Effect::Changed { fields: vec!["a".into(), "b".into()] });
+        let fields = vec!["a".into(), "b".into()];
+        assert_eq!(changed, Effect::Changed { fields, values: Vec::new() });
     }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod causes;
+mod changed_values;
 mod cron_trial;
 mod earlier_installs;
 mod effects;
@@ -10,6 +11,7 @@ mod fault_play;
 mod fault_sweep;
 mod found;
 mod html;
+mod left_behind;
 mod markdown;
 mod network_rules;
 mod play;
@@ -124,12 +126,17 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
     let change = brought.map(|brought| {
         let mut effects = Effects::between(&brought.story, &played.story);
         effects.leave_out_created(subject.found().map_or(&[], |found| &found.absent));
-        silent_effects::add_stale_readers(&mut effects, &played.home.server().snapshot());
+        let (was, is) = (brought.home.server().snapshot(), played.home.server().snapshot());
+        silent_effects::add_stale_readers(&mut effects, &is);
+        if let Some(before) = subject.before() {
+            left_behind::add(&mut effects, (before, &subject.plan), &is);
+        }
         story_locations::add_to_effects(
             &mut effects,
             subject.before().unwrap_or(&subject.plan),
             &subject.plan,
         );
+        changed_values::add(&mut effects, (&was, &is), (subject.before(), &subject.plan));
         let (base, head) = subject.names.clone();
         Change { base, head, before: Ended::from_story(&brought.story), effects }
     });
@@ -145,7 +152,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         // What was so before comes last.
         story.causes.sort_by_key(is_old);
     }
-    story_locations::add(&mut story, &subject.plan);
+    story_locations::add(&mut story, subject.before(), &subject.plan);
     if let Some(folder) = &args.save {
         save::save(&played.home, folder)?;
     }

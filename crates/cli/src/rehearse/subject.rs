@@ -56,6 +56,7 @@ impl Subject {
             clusters: args.clusters.as_deref(),
             offline: args.offline,
             most_applications: MOST,
+            origins: true,
         };
         let present = if Path::new(&args.place).exists() { "the files as they are" } else { "HEAD" };
         let Some(range) = &args.diff else {

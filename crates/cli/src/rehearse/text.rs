@@ -12,7 +12,8 @@ use tiphys_value::ResourceKey;
 
 use super::{
     causes::{cause_lines, grouped, repair_lines},
-    effects::{AppEffects, Effect, Effects, Waited, waits},
+    changed_values::FieldChange,
+    effects::{AppEffects, Effect, Effects, ObjectEffect, Waited, waits},
     report::{Change, Ended, Exploration, Ranked, Report},
 };
 use crate::output::one_line;
@@ -293,19 +294,52 @@ fn effects(change: &Change, text: &mut String) {
     }
 }
 
+/// What becomes of an object. Fields are told one by one where their values are known.
+fn object_lines(one: &ObjectEffect) -> Vec<String> {
+    let object = short_name(&one.object);
+    let placed = |line: String, place: Option<&String>| match place {
+        Some(place) => format!("{line}   {place}"),
+        None => line,
+    };
+    let line = match &one.effect {
+        Effect::Created => format!("+ {object}"),
+        Effect::Deleted => format!("- {object}"),
+        Effect::Terminating => format!("- {object}: deleted, but does not go away"),
+        Effect::Replaced => format!("± {object}: deleted and created again"),
+        Effect::Left => format!("  {object}: left Git and stays in the cluster, since nobody prunes it"),
+        Effect::Changed { fields, values } => match values.as_slice() {
+            [] => format!("~ {object}: {}", some_of(fields, NAMED)),
+            [one_field] => {
+                let line = format!("~ {object}: {}", field_text(one_field));
+                return vec![placed(line, one_field.place.as_ref().or(one.place.as_ref()))];
+            }
+            many => {
+                let mut lines = vec![placed(format!("~ {object}: {} fields", many.len()), one.place.as_ref())];
+                let told = many.iter().take(NAMED);
+                lines.extend(told.map(|it| placed(format!("    {}", field_text(it)), it.place.as_ref())));
+                if many.len() > NAMED {
+                    lines.push(format!("    and {} more", many.len() - NAMED));
+                }
+                return lines;
+            }
+        },
+    };
+    vec![placed(line, one.place.as_ref())]
+}
+
+/// A field with what it was and is: `.spec.replicas 3 → 5`.
+fn field_text(change: &FieldChange) -> String {
+    match change.values() {
+        values if values.is_empty() => change.field.clone(),
+        values => format!("{} {values}", change.field),
+    }
+}
+
 /// What becomes of an Application, a line each.
 pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
     let mut lines = Vec::new();
     for one in app.objects.iter().take(OBJECTS) {
-        let object = short_name(&one.object);
-        let line = match &one.effect {
-            Effect::Created => format!("+ {object}"),
-            Effect::Deleted => format!("- {object}"),
-            Effect::Terminating => format!("- {object}: deleted, but does not go away"),
-            Effect::Replaced => format!("± {object}: deleted and created again"),
-            Effect::Changed { fields } => format!("~ {object}: {}", some_of(fields, NAMED)),
-        };
-        lines.push(one.place.as_ref().map_or_else(|| line.clone(), |place| format!("{line}   {place}")));
+        lines.extend(object_lines(one));
     }
     if app.objects.len() > OBJECTS {
         lines.push(format!("and {} objects more (--output json names them)", app.objects.len() - OBJECTS));
