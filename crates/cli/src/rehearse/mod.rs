@@ -10,6 +10,7 @@ mod fault_file;
 mod fault_play;
 mod fault_sweep;
 mod found;
+mod held_windows;
 mod html;
 mod left_behind;
 mod markdown;

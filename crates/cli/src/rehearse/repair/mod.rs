@@ -108,7 +108,7 @@ impl<'a> Ground<'a> {
     }
 
     fn repair(&self, cause: &Cause) -> Option<Repair> {
-        let mechanism = cause.mechanism.as_ref()?;
+        let Some(mechanism) = &cause.mechanism else { return self.manual_sync(cause) };
         match mechanism.id {
             Id::ConfigMissing => self.missing(cause, mechanism),
             Id::ConfigKeyMissing => self.missing_key(cause, mechanism),

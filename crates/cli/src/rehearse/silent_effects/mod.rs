@@ -4,6 +4,7 @@
 mod closed_ways;
 mod failed_hooks;
 mod hidden_cause;
+mod lost_calls;
 mod lost_configuration;
 mod lost_network;
 mod lost_rights;
@@ -30,6 +31,7 @@ pub(super) fn of_change(
     all.extend(service_targets::without_ports(end, Some(before)));
     all.extend(service_targets::without_listeners(end, Some(before)));
     all.extend(failed_hooks::applications(story, Some(before), end));
+    all.extend(lost_calls::callers(story, before, end));
     all.extend(lost_configuration::workloads_without(story, before, end));
     all.extend(lost_rights::moved_workloads(before, end));
     all.extend(lost_network::nodes_without(story, before, end));
