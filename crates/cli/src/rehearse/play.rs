@@ -315,7 +315,8 @@ pub(super) async fn stand_still(
         behaviours: known.rules.clone(),
         ..Default::default()
     };
-    let options = SiteOptions { seed: rules.seed, service_network: None, is_isolated: true, world };
+    let seed = rules.seed ^ saved.fingerprint();
+    let options = SiteOptions { seed, service_network: None, is_isolated: true, world };
     let (site, imported) = Site::found(saved.objects.clone(), saved.saved_at, options)?;
     // Nodes that the dump does not have are made ready.
     tokio::time::sleep(Duration::from_secs(1)).await;
