@@ -389,9 +389,7 @@ mod tests {
         };
         assert!(changed_fields(&object("a", "1", 0), &object("a", "2", 3)).is_empty());
         assert_eq!(changed_fields(&object("a", "1", 0), &object("b", "2", 3)), [".spec.image"]);
-        let noted = |name: &str, text: &str| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "annotations": {name: text}}})
-        };
+        let noted = |name: &str, text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "annotations": {name: text}}});
         let change = |name: &str| changed_fields(&noted(name, "1"), &noted(name, "2")).len();
         assert_eq!(change("argocd.argoproj.io/sync-wave"), 1);
         assert_eq!(change("argocd.argoproj.io/tracking-id"), 0);

@@ -77,6 +77,16 @@ pub(super) struct ObjectEffect {
     /// Where it is written, or was: file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// Of a claim that is deleted: whether its volume is, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loses_data: Option<bool>,
+}
+
+impl ObjectEffect {
+    /// Of an object, at a time.
+    pub(super) fn new(object: ResourceKey, effect: Effect, at_ms: u64) -> Self {
+        Self { object, effect, at_ms, place: None, loses_data: None }
+    }
 }
 
 /// A workload with new pods in place of old ones.
@@ -141,7 +151,7 @@ impl Effects {
             let effect = effect(&moments);
             let at_ms = moments[0].at_ms;
             let to = effects.applications.entry(app.to_owned()).or_default();
-            to.objects.push(ObjectEffect { object: object.clone(), effect, at_ms, place: None });
+            to.objects.push(ObjectEffect::new(object.clone(), effect, at_ms));
         }
         for ((app, workload), (made, gone)) in pods {
             if made > 0 && gone > 0 && is_restarted(workload) {

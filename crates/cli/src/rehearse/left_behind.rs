@@ -26,12 +26,8 @@ pub(super) fn add(effects: &mut Effects, (before, after): (&Plan, &Plan), end: &
         .filter(|app| !matches!(app.outcome, Outcome::Rendered))
         .map(|app| app.declared.value.resource_key())
         .collect();
-    let told: BTreeSet<ResourceKey> = effects
-        .applications
-        .values()
-        .flat_map(|app| &app.objects)
-        .map(|one| one.object.clone())
-        .collect();
+    let told: BTreeSet<ResourceKey> =
+        effects.applications.values().flat_map(|app| &app.objects).map(|one| one.object.clone()).collect();
     let mut left: BTreeMap<ResourceKey, String> = BTreeMap::new();
     for app in &before.survey.apps {
         let own = app.declared.value.resource_key();
@@ -52,6 +48,6 @@ pub(super) fn add(effects: &mut Effects, (before, after): (&Plan, &Plan), end: &
         all.filter(|object| !object.is_terminating()).map(ObjectExt::resource_key).collect();
     for (object, app) in left.into_iter().filter(|(key, _)| there.contains(key)) {
         let to = effects.applications.entry(app).or_default();
-        to.objects.push(ObjectEffect { object, effect: Effect::Left, at_ms: 0, place: None });
+        to.objects.push(ObjectEffect::new(object, Effect::Left, 0));
     }
 }

@@ -13,6 +13,7 @@ mod found;
 mod held_windows;
 mod html;
 mod left_behind;
+mod lost_volumes;
 mod markdown;
 mod network_rules;
 mod play;
@@ -137,6 +138,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
             subject.before().unwrap_or(&subject.plan),
             &subject.plan,
         );
+        lost_volumes::add(&mut effects, (&was, &is));
         changed_values::add(&mut effects, (&was, &is), (subject.before(), &subject.plan));
         let (base, head) = subject.names.clone();
         Change { base, head, before: Ended::from_story(&brought.story), effects }

@@ -140,7 +140,7 @@ pub(super) fn ended(ended: &Ended) -> String {
             "does not end green: nothing moves after {took}, and {red} of {all} Applications are not Synced and Healthy{never}"
         ),
         Outcome::TimeUp => format!(
-            "does not end green: {red} of {all} Applications are not Synced and Healthy when time is up, and something still moves{never}"
+            "does not end green: {red} of {all} Applications are not Synced and Healthy when time is up, and something still moves; give --until more{never}"
         ),
     }
 }
@@ -303,7 +303,11 @@ fn object_lines(one: &ObjectEffect) -> Vec<String> {
     };
     let line = match &one.effect {
         Effect::Created => format!("+ {object}"),
-        Effect::Deleted => format!("- {object}"),
+        Effect::Deleted => match one.loses_data {
+            Some(true) => format!("- {object}: its volume is deleted with all data"),
+            Some(false) => format!("- {object}: its volume is kept"),
+            None => format!("- {object}"),
+        },
         Effect::Terminating => format!("- {object}: deleted, but does not go away"),
         Effect::Replaced => format!("± {object}: deleted and created again"),
         Effect::Left => format!("  {object}: left Git and stays in the cluster, since nobody prunes it"),
@@ -314,7 +318,8 @@ fn object_lines(one: &ObjectEffect) -> Vec<String> {
                 return vec![placed(line, one_field.place.as_ref().or(one.place.as_ref()))];
             }
             many => {
-                let mut lines = vec![placed(format!("~ {object}: {} fields", many.len()), one.place.as_ref())];
+                let mut lines =
+                    vec![placed(format!("~ {object}: {} fields", many.len()), one.place.as_ref())];
                 let told = many.iter().take(NAMED);
                 lines.extend(told.map(|it| placed(format!("    {}", field_text(it)), it.place.as_ref())));
                 if many.len() > NAMED {

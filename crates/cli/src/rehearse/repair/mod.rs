@@ -133,6 +133,8 @@ impl<'a> Ground<'a> {
             Id::RunReadiness | Id::RunLiveness => self.probed_port(cause),
             Id::ScaleBudget => self.budget(mechanism),
             Id::AdmitWebhookTls => self.authority(cause),
+            Id::ApiRbac => self.missing_right(cause),
+            Id::OperatorDown => self.idle_operator(mechanism),
             _ => None,
         }
     }

@@ -39,7 +39,8 @@ pub(super) fn callers(story: &Story, before: &Snapshot, end: &Snapshot) -> Vec<C
                 let (id, why) = &lost[key];
                 let mechanism = Mechanism { id: *id, objects: vec![key.clone()] };
                 let text = format!("it calls Service {}/{} ({place}), {why}", key.namespace, key.name);
-                let state = if *id == Id::RunScaledZero { "calls what has no pods" } else { "calls what is gone" };
+                let state =
+                    if *id == Id::RunScaledZero { "calls what has no pods" } else { "calls what is gone" };
                 hidden_cause(workload.resource_key(), mechanism, text, state)
             };
             calls.into_iter().map(cause).collect::<Vec<_>>()

@@ -12,6 +12,7 @@ mod route_certificates;
 mod route_targets;
 mod service_targets;
 mod stale_settings;
+mod two_networks;
 mod workloads;
 
 use tiphys_apiserver::Snapshot;
@@ -38,6 +39,7 @@ pub(super) fn of_change(
     all.extend(was.into_iter().flat_map(|was| closed_ways::flows(was, plan)));
     all.extend(route_targets::without_backend(end, Some(before), plan));
     all.extend(route_certificates::without_secret(end, Some(before)));
+    all.extend(two_networks::on_one_node(end, Some(before)));
     all
 }
 
@@ -47,6 +49,7 @@ pub(super) fn of_bring_up(end: &Snapshot, plan: &Plan, story: &Story) -> Vec<Cau
     all.extend(service_targets::without_listeners(end, None));
     all.extend(route_targets::without_backend(end, None, plan));
     all.extend(route_certificates::without_secret(end, None));
+    all.extend(two_networks::on_one_node(end, None));
     all.extend(failed_hooks::applications(story, None, end));
     all
 }

@@ -24,9 +24,8 @@ pub(super) fn without_pods(story: &Story, before: &Snapshot, end: &Snapshot) -> 
             return None;
         }
         let ran = |old: &Value| is_selected(&selector(was), labels(old));
-        let mut own = workloads(end).filter(|workload| {
-            is_asked_for(workload) && workload.namespace() == outage.object.namespace
-        });
+        let mut own = workloads(end)
+            .filter(|workload| is_asked_for(workload) && workload.namespace() == outage.object.namespace);
         let runner = own.find(|workload| match same_in(before, workload) {
             Some(old) => ran(old),
             None => renamed_from(before, end, workload).is_some_and(ran),
