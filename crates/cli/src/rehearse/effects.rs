@@ -55,6 +55,9 @@ pub(super) struct AppEffects {
     /// Settings that change, each with a workload that has read them at its start and is not restarted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<(ResourceKey, ResourceKey)>,
+    /// Workloads whose template changes and whose pods stay as they are, each with why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<(ResourceKey, String)>,
 }
 
 impl AppEffects {

@@ -10,6 +10,7 @@ mod fault_file;
 mod fault_play;
 mod fault_sweep;
 mod found;
+mod held_rollouts;
 mod held_windows;
 mod html;
 mod left_behind;
@@ -130,6 +131,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         effects.leave_out_created(subject.found().map_or(&[], |found| &found.absent));
         let (was, is) = (brought.home.server().snapshot(), played.home.server().snapshot());
         silent_effects::add_stale_readers(&mut effects, &is);
+        held_rollouts::add(&mut effects, &is);
         if let Some(before) = subject.before() {
             left_behind::add(&mut effects, (before, &subject.plan), &is);
         }
@@ -220,6 +222,7 @@ fn hidden_causes(brought: Option<&Played>, played: &Played, subject: &Subject) -
     let was = before.home.server().snapshot();
     let plans = (subject.before(), &subject.plan);
     all.extend(silent_effects::of_change((&was, &is), plans, &played.story));
+    all.extend(silent_effects::refused_workloads(&played.story, before.home.server(), played.home.server()));
     Ok(all)
 }
 

@@ -28,7 +28,7 @@ pub(super) fn add(story: &mut Story, before: Option<&Plan>, plan: &Plan) {
         if found.is_empty() {
             found.extend(cause.sources.iter().filter_map(|key| places.get(key).cloned()));
         }
-        if found.is_empty() {
+        if found.is_empty() && cause.objects.iter().all(|key| key.kind == "PersistentVolumeClaim") {
             // A claim is written where the set is that has it made.
             let others = cause.consequences.iter().filter(|key| !is_application(key));
             found.extend(others.filter_map(|key| places.get(key).cloned()).take(1));

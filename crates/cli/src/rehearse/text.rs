@@ -140,7 +140,7 @@ pub(super) fn ended(ended: &Ended) -> String {
             "does not end green: nothing moves after {took}, and {red} of {all} Applications are not Synced and Healthy{never}"
         ),
         Outcome::TimeUp => format!(
-            "does not end green: {red} of {all} Applications are not Synced and Healthy when time is up, and something still moves; give --until more{never}"
+            "does not end green: {red} of {all} Applications are not Synced and Healthy when time is up, and something still moves{never}"
         ),
     }
 }
@@ -353,6 +353,9 @@ pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
         let pods = if one.pods == 1 { "1 new pod".to_owned() } else { format!("{} new pods", one.pods) };
         format!("{} is rolled out: {pods}", short_name(&one.workload))
     }));
+    lines.extend(
+        app.held.iter().map(|(workload, why)| format!("{} is not rolled out: {why}", short_name(workload))),
+    );
     lines.extend(app.stale.iter().take(OBJECTS).map(|(settings, reader)| {
         format!(
             "{} is not restarted: it has read {} at its start, and keeps the old values",

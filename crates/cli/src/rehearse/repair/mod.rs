@@ -121,6 +121,7 @@ impl<'a> Ground<'a> {
             Id::ApiCrdMissing => self.definition(cause),
             Id::GitopsSelfWait => self.self_wait(mechanism),
             Id::GitopsTwoOwners => self.two_owners(cause),
+            Id::GitopsStillNeeded => self.still_needed(cause, mechanism),
             Id::GitopsPruneFight => self.tracking(),
             Id::AdmitWebhookDown => self.webhook(cause, mechanism),
             Id::AdmitTooLarge => self.too_large(cause),

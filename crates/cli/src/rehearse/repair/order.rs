@@ -117,6 +117,16 @@ impl Ground<'_> {
         Some(Repair { text, place: self.place(first), ..Repair::default() })
     }
 
+    /// Something that left Git before what needs it.
+    pub(super) fn still_needed(&self, cause: &Cause, mechanism: &Mechanism) -> Option<Repair> {
+        let held = mechanism.objects.first()?;
+        Some(Repair {
+            text: format!("keep {} in Git until nothing needs it any more", object_name(held)),
+            place: self.place_of(cause),
+            ..Repair::default()
+        })
+    }
+
     /// Applications that nobody syncs by themselves.
     pub(super) fn manual_sync(&self, cause: &Cause) -> Option<Repair> {
         let is_manual = |key: &ResourceKey| {

@@ -4,10 +4,12 @@
 mod closed_ways;
 mod failed_hooks;
 mod hidden_cause;
+mod label_policies;
 mod lost_calls;
 mod lost_configuration;
 mod lost_network;
 mod lost_rights;
+mod next_pods;
 mod route_certificates;
 mod route_targets;
 mod service_targets;
@@ -18,6 +20,7 @@ mod workloads;
 use tiphys_apiserver::Snapshot;
 use tiphys_stage::{causes::Cause, story::Story};
 
+pub(super) use next_pods::refused_workloads;
 pub(super) use stale_settings::add_stale_readers;
 
 use crate::up::plan::Plan;
@@ -35,11 +38,13 @@ pub(super) fn of_change(
     all.extend(lost_calls::callers(story, before, end));
     all.extend(lost_configuration::workloads_without(story, before, end));
     all.extend(lost_rights::moved_workloads(before, end));
+    all.extend(lost_rights::bereft_workloads(before, end));
     all.extend(lost_network::nodes_without(story, before, end));
     all.extend(was.into_iter().flat_map(|was| closed_ways::flows(was, plan)));
     all.extend(route_targets::without_backend(end, Some(before), plan));
     all.extend(route_certificates::without_secret(end, Some(before)));
     all.extend(two_networks::on_one_node(end, Some(before)));
+    all.extend(label_policies::refused(end, was, plan));
     all
 }
 
@@ -50,6 +55,7 @@ pub(super) fn of_bring_up(end: &Snapshot, plan: &Plan, story: &Story) -> Vec<Cau
     all.extend(route_targets::without_backend(end, None, plan));
     all.extend(route_certificates::without_secret(end, None));
     all.extend(two_networks::on_one_node(end, None));
+    all.extend(label_policies::refused(end, None, plan));
     all.extend(failed_hooks::applications(story, None, end));
     all
 }
