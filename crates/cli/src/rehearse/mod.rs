@@ -5,6 +5,7 @@ mod causes;
 mod changed_values;
 mod cron_trial;
 mod earlier_installs;
+mod effect_lines;
 mod effects;
 mod fault_file;
 mod fault_play;

@@ -130,9 +130,9 @@ pub(super) fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
 fn place_of(object: &RenderedObject) -> Option<String> {
     let first_field = FieldPath(vec![Segment::Key("apiVersion".into())]);
     let chain = object.origins.lookup(&first_field).iter().map(|origin| &origin.location);
-    let written = chain.filter(|place| place.line > 0 && !place.file.is_empty());
+    let mut written = chain.filter(|place| place.line > 0 && !place.file.is_empty());
     let own = Some(&object.location).filter(|place| place.line > 0);
-    let known = own.or(written.last()).unwrap_or(&object.location);
+    let known = own.or(written.next_back()).unwrap_or(&object.location);
     (!known.file.is_empty()).then(|| line_of(known))
 }
 

@@ -12,8 +12,8 @@ use tiphys_value::ResourceKey;
 
 use super::{
     causes::{cause_lines, grouped, repair_lines},
-    changed_values::FieldChange,
-    effects::{AppEffects, Effect, Effects, ObjectEffect, Waited, waits},
+    effect_lines::effect_lines,
+    effects::{Effects, Waited, waits},
     report::{Change, Ended, Exploration, Ranked, Report},
 };
 use crate::output::one_line;
@@ -21,7 +21,7 @@ use crate::output::one_line;
 /// How many names a line has.
 pub(super) const NAMED: usize = 6;
 /// How many objects of an Application are told of.
-const OBJECTS: usize = 12;
+pub(super) const OBJECTS: usize = 12;
 /// How many causes are told.
 const CAUSES: usize = 12;
 /// How long a reason is.
@@ -255,7 +255,7 @@ fn slowest_object(story: &Story, app: &AppEnd) -> Option<String> {
 }
 
 /// A wait, and how long it lasted.
-fn waited(wait: &Waited) -> String {
+pub(super) fn waited(wait: &Waited) -> String {
     let lasts = if wait.is_open { "to the end".to_owned() } else { time(wait.ms) };
     format!("{} ({lasts})", short(&wait.wait))
 }
@@ -292,79 +292,6 @@ fn effects(change: &Change, text: &mut String) {
     if !before.is_empty() {
         let _ = writeln!(text, "\nnot green before either: {}", some_of(&before, NAMED));
     }
-}
-
-/// What becomes of an object. Fields are told one by one where their values are known.
-fn object_lines(one: &ObjectEffect) -> Vec<String> {
-    let object = short_name(&one.object);
-    let placed = |line: String, place: Option<&String>| match place {
-        Some(place) => format!("{line}   {place}"),
-        None => line,
-    };
-    let line = match &one.effect {
-        Effect::Created => format!("+ {object}"),
-        Effect::Deleted => match one.loses_data {
-            Some(true) => format!("- {object}: its volume is deleted with all data"),
-            Some(false) => format!("- {object}: its volume is kept"),
-            None => format!("- {object}"),
-        },
-        Effect::Terminating => format!("- {object}: deleted, but does not go away"),
-        Effect::Replaced => format!("± {object}: deleted and created again"),
-        Effect::Left => format!("  {object}: left Git and stays in the cluster, since nobody prunes it"),
-        Effect::Changed { fields, values } => match values.as_slice() {
-            [] => format!("~ {object}: {}", some_of(fields, NAMED)),
-            [one_field] => {
-                let line = format!("~ {object}: {}", field_text(one_field));
-                return vec![placed(line, one_field.place.as_ref().or(one.place.as_ref()))];
-            }
-            many => {
-                let mut lines =
-                    vec![placed(format!("~ {object}: {} fields", many.len()), one.place.as_ref())];
-                let told = many.iter().take(NAMED);
-                lines.extend(told.map(|it| placed(format!("    {}", field_text(it)), it.place.as_ref())));
-                if many.len() > NAMED {
-                    lines.push(format!("    and {} more", many.len() - NAMED));
-                }
-                return lines;
-            }
-        },
-    };
-    vec![placed(line, one.place.as_ref())]
-}
-
-/// A field with what it was and is: `.spec.replicas 3 → 5`.
-fn field_text(change: &FieldChange) -> String {
-    match change.values() {
-        values if values.is_empty() => change.field.clone(),
-        values => format!("{} {values}", change.field),
-    }
-}
-
-/// What becomes of an Application, a line each.
-pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
-    let mut lines = Vec::new();
-    for one in app.objects.iter().take(OBJECTS) {
-        lines.extend(object_lines(one));
-    }
-    if app.objects.len() > OBJECTS {
-        lines.push(format!("and {} objects more (--output json names them)", app.objects.len() - OBJECTS));
-    }
-    lines.extend(app.restarted.iter().map(|one| {
-        let pods = if one.pods == 1 { "1 new pod".to_owned() } else { format!("{} new pods", one.pods) };
-        format!("{} is rolled out: {pods}", short_name(&one.workload))
-    }));
-    lines.extend(
-        app.held.iter().map(|(workload, why)| format!("{} is not rolled out: {why}", short_name(workload))),
-    );
-    lines.extend(app.stale.iter().take(OBJECTS).map(|(settings, reader)| {
-        format!(
-            "{} is not restarted: it has read {} at its start, and keeps the old values",
-            short_name(reader),
-            short_name(settings)
-        )
-    }));
-    lines.extend(app.waits.iter().take(2).map(waited));
-    lines
 }
 
 /// What was unavailable, each object once, and when: what still is first, then the longest.
