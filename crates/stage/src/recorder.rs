@@ -325,8 +325,8 @@ impl Record {
     }
 }
 
-/// Annotations of controllers, which nobody writes into a manifest, by the beginning of their names. Waves and
-/// options of a sync are those of people.
+/// Annotations of controllers, which nobody writes into a manifest, by the beginning of their names. Waves
+/// and options of a sync are those of people.
 const BY_CONTROLLERS: [&str; 10] = [
     "deployment.kubernetes.io/",
     "argocd.argoproj.io/tracking-id",

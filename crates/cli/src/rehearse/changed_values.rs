@@ -5,47 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use serde::Serialize;
 use tiphys_apiserver::Snapshot;
 use tiphys_value::{FieldPath, Location, ObjectExt, Origin, OriginKind, RenderedObject, ResourceKey, Value};
 
 use super::{
-    effects::{Effect, Effects},
+    effects::{Effect, Effects, FieldChange},
     story_locations::line_of,
 };
 use crate::up::plan::Plan;
 
 /// How long a value is that is told.
 const LONG: usize = 80;
-
-/// A field before a change and after it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct FieldChange {
-    /// Which.
-    pub field: String,
-    /// What it was, if it was there and is short.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// What it is, if it is there and is short.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    /// Where it is written: file and line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
-}
-
-impl FieldChange {
-    /// The values for people: `3 → 5`. Empty if either is too long to be told, or secret.
-    pub(super) fn values(&self) -> String {
-        match (&self.from, &self.to) {
-            (None, None) => String::new(),
-            (Some(from), None) => format!("{from} → nothing"),
-            (None, Some(to)) => format!("nothing → {to}"),
-            (Some(from), Some(to)) => format!("{from} → {to}"),
-        }
-    }
-}
 
 /// Adds to the changed objects of a change what their fields were and are.
 pub(super) fn add(effects: &mut Effects, (was, is): (&Snapshot, &Snapshot), plans: (Option<&Plan>, &Plan)) {
@@ -69,7 +39,7 @@ pub(super) fn add(effects: &mut Effects, (was, is): (&Snapshot, &Snapshot), plan
                 return FieldChange { field: field.clone(), ..FieldChange::default() };
             };
             let place = rendered.get(&one.object).and_then(|object| lines.place(object, &path));
-            let (from, to) = if is_secret { (None, None) } else { both(path.get(was), path.get(is)) };
+            let (from, to) = if is_secret { (None, None) } else { short_values(path.get(was), path.get(is)) };
             FieldChange { field: field.clone(), from, to, place }
         };
         *values = fields.iter().map(of_field).collect();
@@ -84,7 +54,7 @@ fn live<'a>(snapshot: &'a Snapshot, wanted: &BTreeSet<&ResourceKey>) -> HashMap<
 }
 
 /// Both values as texts, or neither if one of them is too long.
-fn both(from: Option<&Value>, to: Option<&Value>) -> (Option<String>, Option<String>) {
+fn short_values(from: Option<&Value>, to: Option<&Value>) -> (Option<String>, Option<String>) {
     let texts = (from.map(short_text), to.map(short_text));
     match texts {
         (Some(None), _) | (_, Some(None)) => (None, None),
@@ -137,7 +107,7 @@ mod tests {
     #[test]
     fn values_are_told_where_they_are_short() {
         let told = |from: Option<Value>, to: Option<Value>| {
-            let (from, to) = both(from.as_ref(), to.as_ref());
+            let (from, to) = short_values(from.as_ref(), to.as_ref());
             FieldChange { from, to, ..FieldChange::default() }.values()
         };
         assert_eq!(told(Some(json!(3)), Some(json!(5))), "3 → 5");

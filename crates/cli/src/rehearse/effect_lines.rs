@@ -1,8 +1,7 @@
 //! What a change does to the objects of an Application, as lines for people.
 
 use super::{
-    changed_values::FieldChange,
-    effects::{AppEffects, Effect, ObjectEffect},
+    effects::{AppEffects, Effect, FieldChange, ObjectEffect},
     text::{NAMED, OBJECTS, short_name, some_of, waited},
 };
 

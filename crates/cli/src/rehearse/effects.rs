@@ -9,8 +9,6 @@ use tiphys_stage::{
 };
 use tiphys_value::ResourceKey;
 
-use super::changed_values::FieldChange;
-
 /// What becomes of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "what")]
@@ -39,6 +37,35 @@ impl Effect {
     /// Whether fields of it changed.
     pub(super) fn is_change(&self) -> bool {
         matches!(self, Self::Changed { .. })
+    }
+}
+
+/// A field before a change and after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FieldChange {
+    /// Which.
+    pub field: String,
+    /// What it was, if it was there and is short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What it is, if it is there and is short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Where it is written: file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+impl FieldChange {
+    /// The values for people: `3 → 5`. Empty if either is too long to be told, or secret.
+    pub(super) fn values(&self) -> String {
+        match (&self.from, &self.to) {
+            (None, None) => String::new(),
+            (Some(from), None) => format!("{from} → nothing"),
+            (None, Some(to)) => format!("nothing → {to}"),
+            (Some(from), Some(to)) => format!("{from} → {to}"),
+        }
     }
 }
 
