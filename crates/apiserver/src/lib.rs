@@ -26,6 +26,7 @@ mod tls;
 mod version;
 
 pub use admission::quota_status;
+pub use auth::why_account_may_not;
 pub use client::{Client, DeleteOptions, List, ListOptions, Patch};
 pub use clock::{Clock, Entropy, SharedClock, TokioClock, rfc3339_micros, rfc3339_seconds};
 pub use error::{ApiError, ApiResult, Cause, Named};

@@ -32,7 +32,8 @@ pub(crate) fn show_consumers(found: &mut [Symptom], snapshot: &Snapshot) {
             astray.push(pod.object.clone());
         }
     }
-    for claim in found.iter_mut().filter(|it| waiting.contains(&it.object)) {
+    // What the API server says of a refused change of a claim is no word of the claim itself.
+    for claim in found.iter_mut().filter(|it| waiting.contains(&it.object) && !it.uid.is_empty()) {
         claim.mechanism = None;
         let own = consumers.iter().filter(|(key, _)| *key == claim.object).map(|(_, pod)| pod.clone());
         claim.shows.extend(own);

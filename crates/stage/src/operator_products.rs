@@ -74,8 +74,16 @@ pub(crate) fn assumed_references(object: &Value, snapshot: &Snapshot) -> Vec<Res
     elsewhere.map(|(key, _)| key).collect()
 }
 
-/// Whether an object waits for an operator that has not looked at it, with the operator's pods: it is away.
-pub(crate) fn absent_operator(object: &Value, snapshot: &Snapshot) -> Option<Vec<ResourceKey>> {
+/// Who is to look at an object and has not.
+pub(crate) struct AbsentOperator {
+    /// The operator's pods, which are not well.
+    pub pods: Vec<ResourceKey>,
+    /// The workload that is to run it and has no replicas.
+    pub idle: Option<ResourceKey>,
+}
+
+/// Whether an object waits for an operator that has not looked at it: it is away.
+pub(crate) fn absent_operator(object: &Value, snapshot: &Snapshot) -> Option<AbsentOperator> {
     let is_untouched =
         object.at(&["status"]).and_then(Value::as_object).is_none_or(|status| status.is_empty());
     let mut operators = operators_of(object).peekable();
@@ -83,7 +91,16 @@ pub(crate) fn absent_operator(object: &Value, snapshot: &Snapshot) -> Option<Vec
     let images: Vec<_> = operators.filter_map(|operator| operator.image.as_ref()).collect();
     let pods = snapshot.list(&ResourceId::new("", "pods"), None).map(|pod| pod.value());
     let own = pods.filter(|pod| images.iter().any(|image| runs_image(pod, image)));
-    Some(own.map(ObjectExt::resource_key).collect())
+    let pods: Vec<ResourceKey> = own.map(ObjectExt::resource_key).collect();
+    let workloads = ["deployments", "statefulsets"].into_iter();
+    let mut workloads = workloads.flat_map(|plural| snapshot.list(&ResourceId::new("apps", plural), None));
+    let is_idle = |workload: &Value| {
+        let template = workload.at(&["spec", "template"]);
+        workload.int_at(&["spec", "replicas"]) == Some(0)
+            && template.is_some_and(|pod| images.iter().any(|image| runs_image(pod, image)))
+    };
+    let idle = workloads.find(|workload| pods.is_empty() && is_idle(workload.value()));
+    Some(AbsentOperator { idle: idle.map(|workload| workload.value().resource_key()), pods })
 }
 
 fn operators_of(object: &Value) -> impl Iterator<Item = &'static Operator> {

@@ -325,10 +325,15 @@ impl Record {
     }
 }
 
-/// Annotations of controllers, which nobody writes into a manifest, by the beginning of their names.
-const BY_CONTROLLERS: [&str; 6] = [
+/// Annotations of controllers, which nobody writes into a manifest, by the beginning of their names. Waves
+/// and options of a sync are those of people.
+const BY_CONTROLLERS: [&str; 10] = [
     "deployment.kubernetes.io/",
-    "argocd.argoproj.io/",
+    "argocd.argoproj.io/tracking-id",
+    "argocd.argoproj.io/installation-id",
+    "argocd.argoproj.io/refresh",
+    "argocd.argoproj.io/hydrate",
+    "argocd.argoproj.io/application-set-refresh",
     "pv.kubernetes.io/",
     "volume.kubernetes.io/",
     "volume.beta.kubernetes.io/",
@@ -384,5 +389,9 @@ mod tests {
         };
         assert!(changed_fields(&object("a", "1", 0), &object("a", "2", 3)).is_empty());
         assert_eq!(changed_fields(&object("a", "1", 0), &object("b", "2", 3)), [".spec.image"]);
+        let noted = |name: &str, text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "annotations": {name: text}}});
+        let change = |name: &str| changed_fields(&noted(name, "1"), &noted(name, "2")).len();
+        assert_eq!(change("argocd.argoproj.io/sync-wave"), 1);
+        assert_eq!(change("argocd.argoproj.io/tracking-id"), 0);
     }
 }

@@ -132,10 +132,17 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 symptom.mechanism = Some(id.into());
                 symptom.shows.extend(pods);
             }
-            if let (None, Some(pods)) = (&symptom.mechanism, absent_operator(object, snapshot)) {
-                symptom.mechanism = Some(Cause::OperatorDown.into());
-                "no operator has looked at it".clone_into(&mut symptom.because);
-                symptom.shows.extend(pods);
+            if let (None, Some(absent)) = (&symptom.mechanism, absent_operator(object, snapshot)) {
+                symptom.because = match &absent.idle {
+                    Some(idle) => {
+                        let ResourceKey { kind, namespace, name, .. } = idle;
+                        format!("no operator has looked at it: {kind} {namespace}/{name} has no replicas")
+                    }
+                    None => "no operator has looked at it".to_owned(),
+                };
+                let objects = absent.idle.into_iter().collect();
+                symptom.mechanism = Some(Mechanism { id: Cause::OperatorDown, objects });
+                symptom.shows.extend(absent.pods);
             }
             if symptom.object.kind == "Pod" {
                 symptom.likeness = likeness(object, &symptom);

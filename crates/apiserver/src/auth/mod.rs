@@ -6,6 +6,7 @@ mod review;
 mod token;
 
 pub(crate) use escalation::check as check_escalation;
+pub use rbac::why_account_may_not;
 pub(crate) use rbac::{Attributes, authorize, is_allowed};
 pub(crate) use review::review;
 pub(crate) use token::{authenticate, issue_token};

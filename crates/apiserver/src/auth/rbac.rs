@@ -1,6 +1,6 @@
 //! Role-based access control over the roles and bindings in the store.
 
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::{GroupVersionResource, ObjectExt, Value};
 
 use super::User;
 use crate::{ApiError, ApiResult, ApiServer, Named, Snapshot, ops::items, store::ResourceId};
@@ -25,15 +25,41 @@ const PUBLIC_PATHS: [&str; 6] = ["/healthz", "/livez", "/readyz", "/version", "/
 /// Paths that everybody who is authenticated may read.
 const DISCOVERY_PATHS: [&str; 6] = ["/api", "/api/", "/apis", "/apis/", "/openapi", "/openapi/"];
 
+/// Why a ServiceAccount may not do something with objects, in the words of the API server. `None` if it may,
+/// or if it is not known what it may: no role that is bound to it tells of the group that it is there for.
+pub fn why_account_may_not(
+    snapshot: &Snapshot,
+    (namespace, account): (&str, &str),
+    own_group: &str,
+    verbs: &[&str],
+    (target, target_namespace): (&GroupVersionResource, &str),
+) -> Option<String> {
+    let user = User::service_account(namespace, account, "");
+    let rules = rules_for(snapshot, &user, target_namespace);
+    let is_known = rules.iter().any(|rule| items(rule, "/apiGroups").any(|group| group == own_group));
+    let wish = |verb: &str| Attributes {
+        verb: verb.to_owned(),
+        group: target.group.clone(),
+        resource: target.resource.clone(),
+        namespace: target_namespace.to_owned(),
+        ..Attributes::default()
+    };
+    let may = |verb: &&str| rules.iter().any(|rule| rule_allows(rule, &wish(verb)));
+    let first = verbs.first().filter(|_| is_known && !verbs.iter().any(may))?;
+    Some(forbidden(&user, &wish(first)).message().to_owned())
+}
+
 /// Refuses what no role allows.
 pub(crate) fn authorize(server: &ApiServer, user: &User, wish: &Attributes) -> ApiResult<()> {
-    if is_allowed(&server.snapshot(), user, wish) {
-        return Ok(());
-    }
+    if is_allowed(&server.snapshot(), user, wish) { Ok(()) } else { Err(forbidden(user, wish)) }
+}
+
+/// What is said to somebody whom no role allows something.
+fn forbidden(user: &User, wish: &Attributes) -> ApiError {
     let who = tiphys_schema::quote(&user.name);
     if wish.resource.is_empty() {
         let why = format!("User {who} cannot {} path {}", wish.verb, tiphys_schema::quote(&wish.path));
-        return Err(ApiError::forbidden(Named { group: "", resource: "", name: "" }, &why));
+        return ApiError::forbidden(Named { group: "", resource: "", name: "" }, &why);
     }
     let scope = match wish.namespace.as_str() {
         "" => "at the cluster scope".to_owned(),
@@ -46,7 +72,7 @@ pub(crate) fn authorize(server: &ApiServer, user: &User, wish: &Attributes) -> A
         tiphys_schema::quote(&wish.group)
     );
     let resource = wish.resource.split('/').next().unwrap_or_default();
-    Err(ApiError::forbidden(Named { group: &wish.group, resource, name: &wish.name }, &why))
+    ApiError::forbidden(Named { group: &wish.group, resource, name: &wish.name }, &why)
 }
 
 /// Whether some role allows it.

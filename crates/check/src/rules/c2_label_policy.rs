@@ -23,9 +23,9 @@
 //! Where an exception that the repository does not show lets the object pass.
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object};
+use tiphys_graph::{App, Object, Survey};
 use tiphys_model::glob;
-use tiphys_value::{FieldPath, ObjectExt, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
@@ -64,8 +64,44 @@ struct Demand<'a> {
     is_of_pods: bool,
 }
 
+/// An object that an enforced policy refuses for the labels that it lacks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LabelRefusal {
+    /// What is refused.
+    pub object: ResourceKey,
+    /// The policy.
+    pub policy: ResourceKey,
+    /// The labels.
+    pub missing: Vec<String>,
+}
+
+/// The objects of a repository that its enforced policies refuse for the labels that they lack.
+pub fn label_refusals(survey: &Survey) -> Vec<LabelRefusal> {
+    let mut found = Vec::new();
+    // Nearly all repositories have no such policy, and need no clusters for that.
+    if !survey.objects.iter().any(is_policy) {
+        return found;
+    }
+    each_refusal(&Context::new(survey, None), |object, demand, (_, missing)| {
+        found.push(LabelRefusal {
+            object: object.key.clone(),
+            policy: demand.policy.key.clone(),
+            missing: missing.into_iter().map(str::to_owned).collect(),
+        });
+    });
+    found
+}
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
+    each_refusal(context, |object, demand, missing| add(context, object, demand, missing, &mut once));
+    once.report(report);
+}
+
+fn each_refusal<'a>(
+    context: &'a Context<'_>,
+    mut take: impl FnMut(&'a Object, &Demand<'a>, (FieldPath, Vec<&'a str>)),
+) {
     for cluster in context.clusters() {
         let demands: Vec<Demand<'_>> = cluster
             .objects
@@ -76,18 +112,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for demand in &demands {
             for object in cluster.objects.iter().filter(|it| it.id != demand.policy.id) {
                 if let Some(missing) = missing(object, demand) {
-                    add(context, object, demand, missing, &mut once);
+                    take(object, demand, missing);
                 }
             }
         }
     }
-    once.report(report);
+}
+
+fn is_policy(object: &Object) -> bool {
+    matches!(object.key.group.as_str(), "kyverno.io" | "constraints.gatekeeper.sh")
 }
 
 /// Whether another policy of the cluster may add the labels, or make exceptions.
 fn gives_labels(cluster: &Cluster<'_>, policy: &Object) -> bool {
-    let is_policy = matches!(policy.key.group.as_str(), "kyverno.io" | "constraints.gatekeeper.sh");
-    is_policy
+    is_policy(policy)
         && cluster.objects.iter().any(|it| match it.key.kind.as_str() {
             "PolicyException" | "Assign" | "AssignMetadata" => true,
             "ClusterPolicy" | "Policy" => list(&it.value()["spec"], "rules")

@@ -241,6 +241,7 @@ mod reach;
 mod terraform_arguments;
 mod unread_chart_values;
 
+pub use c2_label_policy::{LabelRefusal, label_refusals};
 pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
 pub use e6_command_args_clash::is_given_itself;
 pub use f2_probes_blocked::takes_nodes_for_strangers;

@@ -21,11 +21,52 @@ pub(super) enum Effect {
     Deleted,
     /// It was deleted, and is not gone.
     Terminating,
+    /// It left Git, and is still there: nobody prunes it.
+    Left,
     /// Fields of it changed.
     Changed {
         /// Which.
         fields: Vec<String>,
+        /// What they were and are.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        values: Vec<FieldChange>,
     },
+}
+
+impl Effect {
+    /// Whether fields of it changed.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Changed { .. })
+    }
+}
+
+/// A field before a change and after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FieldChange {
+    /// Which.
+    pub field: String,
+    /// What it was, if it was there and is short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What it is, if it is there and is short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Where it is written: file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+impl FieldChange {
+    /// The values for people: `3 → 5`. Empty if either is too long to be told, or secret.
+    pub(super) fn values(&self) -> String {
+        match (&self.from, &self.to) {
+            (None, None) => String::new(),
+            (Some(from), None) => format!("{from} → nothing"),
+            (None, Some(to)) => format!("nothing → {to}"),
+            (Some(from), Some(to)) => format!("{from} → {to}"),
+        }
+    }
 }
 
 /// What becomes of an Application.
@@ -41,6 +82,9 @@ pub(super) struct AppEffects {
     /// Settings that change, each with a workload that has read them at its start and is not restarted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<(ResourceKey, ResourceKey)>,
+    /// Workloads whose template changes and whose pods stay as they are, each with why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<(ResourceKey, String)>,
 }
 
 impl AppEffects {
@@ -63,6 +107,16 @@ pub(super) struct ObjectEffect {
     /// Where it is written, or was: file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// Of a claim that is deleted: whether its volume is, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loses_data: Option<bool>,
+}
+
+impl ObjectEffect {
+    /// Of an object, at a time.
+    pub(super) fn new(object: ResourceKey, effect: Effect, at_ms: u64) -> Self {
+        Self { object, effect, at_ms, place: None, loses_data: None }
+    }
 }
 
 /// A workload with new pods in place of old ones.
@@ -127,7 +181,7 @@ impl Effects {
             let effect = effect(&moments);
             let at_ms = moments[0].at_ms;
             let to = effects.applications.entry(app.to_owned()).or_default();
-            to.objects.push(ObjectEffect { object: object.clone(), effect, at_ms, place: None });
+            to.objects.push(ObjectEffect::new(object.clone(), effect, at_ms));
         }
         for ((app, workload), (made, gone)) in pods {
             if made > 0 && gone > 0 && is_restarted(workload) {
@@ -204,7 +258,7 @@ fn effect(moments: &[&Moment]) -> Effect {
         (false, false) if moments.iter().any(|moment| moment.to == TERMINATING) => Effect::Terminating,
         _ => {
             let fields: BTreeSet<&String> = moments.iter().flat_map(|moment| &moment.fields).collect();
-            Effect::Changed { fields: fields.into_iter().cloned().collect() }
+            Effect::Changed { fields: fields.into_iter().cloned().collect(), values: Vec::new() }
         }
     }
 }
@@ -306,6 +360,7 @@ mod tests {
         assert_eq!(of(&[created.clone(), deleted.clone()]), Effect::Deleted);
         assert_eq!(of(std::slice::from_ref(&created)), Effect::Created);
         let changed = of(&[moment(What::Changed, &["b"]), moment(What::Changed, &["a", "b"])]);
-        assert_eq!(changed, Effect::Changed { fields: vec!["a".into(), "b".into()] });
+        let fields = vec!["a".into(), "b".into()];
+        assert_eq!(changed, Effect::Changed { fields, values: Vec::new() });
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tiphys_stage::fault::{Fault, Timed};
+use tiphys_stage::fault::{Fault, Targets, Timed};
 
 use super::{
     play::{Played, Rules},
     report::Ended,
-    subject::{Subject, targets},
+    subject::{Subject, known_targets, source_hosts, targets},
     text,
 };
 use crate::exit::WrongUse;
@@ -24,6 +24,7 @@ pub(super) struct FaultPlay {
 
 impl FaultPlay {
     /// Plays the change on what was brought up, or brings up if there is no change, with faults and without.
+    /// Both are played at the same time if it is known before that what is to fail is there.
     ///
     /// # Errors
     /// What is to fail is not there, a fault begins after the end, or a cluster cannot be set up.
@@ -39,11 +40,15 @@ impl FaultPlay {
         for fault in &faults {
             check_begins(fault, rules.until)?;
         }
+        check_hosts(subject, &faults)?;
+        let early = known_targets(brought, &subject.plan);
         // Webhooks may be told by other names than their own, which the play without faults shows.
-        let are_full_names = !faults.iter().any(|fault| matches!(fault.fault, Fault::Webhook(..)));
+        let is_sure =
+            |fault: &Timed| !matches!(fault.fault, Fault::Webhook(..)) && early.check(fault).is_ok();
+        let are_sure = faults.iter().all(is_sure);
         let (plain, early) = std::thread::scope(|scope| {
             let play = || subject.replay(brought, rules, &faults);
-            let early = are_full_names.then(|| scope.spawn(play));
+            let early = are_sure.then(|| scope.spawn(play));
             let plain = subject.replay(brought, rules, &[]);
             let broken_off = |_| Err(anyhow::anyhow!("the play with faults broke off"));
             (plain, early.map(|thread| thread.join().unwrap_or_else(broken_off)))
@@ -57,6 +62,16 @@ impl FaultPlay {
         let played = early.unwrap_or_else(|| subject.replay(brought, rules, &faults))?;
         Ok(Self { faults, without: Some(Ended::from_story(&plain.story)), played })
     }
+}
+
+/// Checks that sources are fetched from the hosts that are to fail: no play brings others.
+fn check_hosts(subject: &Subject, faults: &[Timed]) -> anyhow::Result<()> {
+    let mut hosts = Targets::default();
+    hosts.add_hosts(source_hosts(&subject.plan));
+    for fault in faults.iter().filter(|fault| matches!(fault.fault, Fault::Git(_))) {
+        hosts.check(fault).map_err(WrongUse)?;
+    }
+    Ok(())
 }
 
 /// Checks that a fault begins before the rehearsal ends.

@@ -95,6 +95,16 @@ impl Found {
         whole
     }
 
+    /// A number that tells this dump from others. Uids are drawn from it, so that those of a dump that a
+    /// rehearsal saved are not drawn again.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let uids = self.objects.iter().flat_map(|object| object.uid().bytes());
+        // FNV-1a: the same on every machine.
+        uids.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
     /// Whether the pods behind workloads and Services are unknown, so that nothing can be said of outages.
     pub(super) fn hides_pods(&self) -> bool {
         self.absent.iter().any(|kind| matches!(*kind, "Pod" | "ReplicaSet"))

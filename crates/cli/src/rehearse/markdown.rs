@@ -7,11 +7,9 @@ use tiphys_stage::causes::Repair;
 
 use super::{
     causes::{grouped, hit_names},
+    effect_lines::effect_lines,
     report::{Exploration, Report},
-    text::{
-        self, assumed_lines, effect_lines, object_name, outages_by_object, short, short_name, some_of, time,
-        verdict,
-    },
+    text::{self, assumed_lines, object_name, outages_by_object, short, short_name, some_of, time, verdict},
 };
 
 /// How many lines of a table are shown before the rest is folded.

@@ -2,14 +2,20 @@
 
 mod args;
 mod causes;
+mod changed_values;
 mod cron_trial;
 mod earlier_installs;
+mod effect_lines;
 mod effects;
 mod fault_file;
 mod fault_play;
 mod fault_sweep;
 mod found;
+mod held_rollouts;
+mod held_windows;
 mod html;
+mod left_behind;
+mod lost_volumes;
 mod markdown;
 mod network_rules;
 mod play;
@@ -125,12 +131,19 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
     let change = brought.map(|brought| {
         let mut effects = Effects::between(&brought.story, &played.story);
         effects.leave_out_created(subject.found().map_or(&[], |found| &found.absent));
-        silent_effects::add_stale_readers(&mut effects, &played.home.server().snapshot());
+        let (was, is) = (brought.home.server().snapshot(), played.home.server().snapshot());
+        silent_effects::add_stale_readers(&mut effects, &is);
+        held_rollouts::add(&mut effects, &is);
+        if let Some(before) = subject.before() {
+            left_behind::add(&mut effects, (before, &subject.plan), &is);
+        }
         story_locations::add_to_effects(
             &mut effects,
             subject.before().unwrap_or(&subject.plan),
             &subject.plan,
         );
+        lost_volumes::add(&mut effects, (&was, &is));
+        changed_values::add(&mut effects, (&was, &is), (subject.before(), &subject.plan));
         let (base, head) = subject.names.clone();
         Change { base, head, before: Ended::from_story(&brought.story), effects }
     });
@@ -146,7 +159,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         // What was so before comes last.
         story.causes.sort_by_key(is_old);
     }
-    story_locations::add(&mut story, &subject.plan);
+    story_locations::add(&mut story, subject.before(), &subject.plan);
     if let Some(folder) = &args.save {
         save::save(&played.home, folder)?;
     }
@@ -211,6 +224,7 @@ fn hidden_causes(brought: Option<&Played>, played: &Played, subject: &Subject) -
     let was = before.home.server().snapshot();
     let plans = (subject.before(), &subject.plan);
     all.extend(silent_effects::of_change((&was, &is), plans, &played.story));
+    all.extend(silent_effects::refused_workloads(&played.story, before.home.server(), played.home.server()));
     Ok(all)
 }
 

@@ -17,7 +17,10 @@ use tiphys_stage::{
 use tiphys_value::ResourceKey;
 use tiphys_world::Behaviours;
 
-use super::{earlier_installs::EarlierInstall, found::Found, network_rules, repair::CutFlow, strict_world};
+use super::{
+    earlier_installs::EarlierInstall, found::Found, held_windows::next_opening, network_rules,
+    repair::CutFlow, strict_world,
+};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
@@ -48,7 +51,7 @@ const JOB_RUN: Duration = Duration::from_secs(5);
 /// cluster looks take time, in which changes gather by themselves.
 const GATHER_FOR_END: Duration = Duration::from_secs(2);
 /// The zones of a cluster that is brought up, one for each node.
-const ZONES: [&str; 3] = ["a", "b", "c"];
+pub(super) const ZONES: [&str; 3] = ["a", "b", "c"];
 /// How long nothing may have moved when time is up for that to be the end, though programs run and are not
 /// ready.
 const AT_REST: Duration = Duration::from_secs(30 * 60);
@@ -312,7 +315,8 @@ pub(super) async fn stand_still(
         behaviours: known.rules.clone(),
         ..Default::default()
     };
-    let options = SiteOptions { seed: rules.seed, service_network: None, is_isolated: true, world };
+    let seed = rules.seed ^ saved.fingerprint();
+    let options = SiteOptions { seed, service_network: None, is_isolated: true, world };
     let (site, imported) = Site::found(saved.objects.clone(), saved.saved_at, options)?;
     // Nodes that the dump does not have are made ready.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -432,6 +436,11 @@ impl Director {
             }
             let has_recovered = self.injector.last_end().is_none_or(|end| elapsed >= end + RECOVERY);
             if has_recovered && progress.has_seen_all() && self.stillness.is_quiet(&controller.caches()) {
+                let left = self.rules.until.saturating_sub(elapsed);
+                if let Some(opens) = next_opening(&stage.site().server().snapshot(), now, left) {
+                    self.stillness.reset_timer();
+                    return Ok(Next::Wait(Some(opens)));
+                }
                 self.outcome = Outcome::Standstill;
                 return Ok(Next::End);
             }

@@ -13,7 +13,7 @@ use super::{
     args::Args,
     earlier_installs::EarlierInstall,
     found::Found,
-    play::{Played, Rules, WorldKnowledge, bring_up, go_on, stand_still},
+    play::{Played, Rules, WorldKnowledge, ZONES, bring_up, go_on, stand_still},
 };
 use crate::up::plan::{Plan, Request, prepare};
 
@@ -56,6 +56,7 @@ impl Subject {
             clusters: args.clusters.as_deref(),
             offline: args.offline,
             most_applications: MOST,
+            origins: true,
         };
         let present = if Path::new(&args.place).exists() { "the files as they are" } else { "HEAD" };
         let Some(range) = &args.diff else {
@@ -190,8 +191,20 @@ pub(super) fn targets(brought: Option<&Played>, played: &Played, plan: &Plan) ->
     all
 }
 
+/// What may fail, as far as it is known before anything is played: what was brought up before, what Git has,
+/// and the nodes that every cluster begins with. Operators and autoscalers make more.
+pub(super) fn known_targets(brought: Option<&Played>, plan: &Plan) -> Targets {
+    let mut all = Targets::from_objects(plan.rendered().map(|object| &object.value));
+    match brought {
+        Some(brought) => all.extend(Targets::from_snapshot(&brought.home.server().snapshot())),
+        None => all.add_first_nodes(&tiphys_world::Settings::default(), &ZONES),
+    }
+    all.add_hosts(source_hosts(plan));
+    all
+}
+
 /// The hosts of Git and of charts that Applications name.
-fn source_hosts(plan: &Plan) -> impl Iterator<Item = String> {
+pub(super) fn source_hosts(plan: &Plan) -> impl Iterator<Item = String> {
     let sources = plan.survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
     // As Argo CD has it, an address without scheme is one of a registry.
     let address = |url: &str| {

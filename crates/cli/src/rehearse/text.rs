@@ -12,16 +12,17 @@ use tiphys_value::ResourceKey;
 
 use super::{
     causes::{cause_lines, grouped, repair_lines},
-    effects::{AppEffects, Effect, Effects, waits},
+    effect_lines::effect_lines,
+    effects::{Effects, waits},
     report::{Change, Ended, Exploration, Ranked, Report},
-    timeline::{self, waited},
+    timeline,
 };
 use crate::output::one_line;
 
 /// How many names a line has.
 pub(super) const NAMED: usize = 6;
 /// How many objects of an Application are told of.
-const OBJECTS: usize = 12;
+pub(super) const OBJECTS: usize = 12;
 /// How many causes are told.
 const CAUSES: usize = 12;
 /// How long a reason is.
@@ -230,38 +231,6 @@ fn effects(change: &Change, text: &mut String) {
     if !before.is_empty() {
         let _ = writeln!(text, "\nnot green before either: {}", some_of(&before, NAMED));
     }
-}
-
-/// What becomes of an Application, a line each.
-pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
-    let mut lines = Vec::new();
-    for one in app.objects.iter().take(OBJECTS) {
-        let object = short_name(&one.object);
-        let line = match &one.effect {
-            Effect::Created => format!("+ {object}"),
-            Effect::Deleted => format!("- {object}"),
-            Effect::Terminating => format!("- {object}: deleted, but does not go away"),
-            Effect::Replaced => format!("± {object}: deleted and created again"),
-            Effect::Changed { fields } => format!("~ {object}: {}", some_of(fields, NAMED)),
-        };
-        lines.push(one.place.as_ref().map_or_else(|| line.clone(), |place| format!("{line}   {place}")));
-    }
-    if app.objects.len() > OBJECTS {
-        lines.push(format!("and {} objects more (--output json names them)", app.objects.len() - OBJECTS));
-    }
-    lines.extend(app.restarted.iter().map(|one| {
-        let pods = if one.pods == 1 { "1 new pod".to_owned() } else { format!("{} new pods", one.pods) };
-        format!("{} is rolled out: {pods}", short_name(&one.workload))
-    }));
-    lines.extend(app.stale.iter().take(OBJECTS).map(|(settings, reader)| {
-        format!(
-            "{} is not restarted: it has read {} at its start, and keeps the old values",
-            short_name(reader),
-            short_name(settings)
-        )
-    }));
-    lines.extend(app.waits.iter().take(2).map(waited));
-    lines
 }
 
 /// What was unavailable, each object once, and when: what still is first, then the longest.

@@ -223,6 +223,7 @@ fn request(args: &Args) -> Request<'_> {
         clusters: args.clusters.as_deref(),
         offline: args.offline,
         most_applications: MAX_APPLICATIONS,
+        origins: false,
     }
 }
 

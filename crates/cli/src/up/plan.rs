@@ -42,6 +42,8 @@ pub(crate) struct Request<'a> {
     pub offline: bool,
     /// How many Applications are run at most.
     pub most_applications: usize,
+    /// Whether it is kept where each field of each object was written.
+    pub origins: bool,
 }
 
 /// What is to be run.
@@ -169,7 +171,8 @@ pub(crate) fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
     })
     .map_err(|error| WrongUse(format!("{error:#}")))?;
     let clusters = request.clusters.map(crate::clusters::read).transpose()?.unwrap_or_default();
-    let survey = repository.survey(options(), request.environment, &clusters);
+    let options = Options { origins: request.origins, ..options() };
+    let survey = repository.survey(options, request.environment, &clusters);
     let survey = with_environment(survey)?;
     if survey.roots.is_empty() {
         return Err(WrongUse(nothing_found(&survey, &repository.folder)).into());

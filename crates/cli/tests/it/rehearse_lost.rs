@@ -260,7 +260,8 @@ spec:
         (&objects[0]["object"]["kind"], &objects[0]["what"]),
         (&"Application".into(), &"deleted".into())
     );
-    assert_eq!(objects.as_array().map(Vec::len), Some(1), "what it made stays: {objects:#}");
+    assert_eq!((&objects[1]["object"]["kind"], &objects[1]["what"]), (&"ConfigMap".into(), &"left".into()));
+    assert_eq!(objects.as_array().map(Vec::len), Some(2), "what it made stays: {objects:#}");
 }
 
 #[test]

@@ -41,6 +41,24 @@ impl Targets {
         all
     }
 
+    /// What there is in manifests: of workloads the images of their pods, too.
+    pub fn from_objects<'a>(objects: impl Iterator<Item = &'a Value>) -> Self {
+        let mut all = Self::default();
+        for object in objects {
+            all.take(object);
+            if let Some(spec) = object.at(&["spec", "template", "spec"]) {
+                all.take_images(spec);
+            }
+        }
+        all
+    }
+
+    /// Adds the nodes that a cluster begins with, spread over zones.
+    pub fn add_first_nodes(&mut self, settings: &Settings, zones: &[&str]) {
+        self.nodes.extend((1..=settings.nodes).map(|number| format!("node-{number}")));
+        self.zones.extend(zones.iter().map(|zone| (*zone).to_owned()));
+    }
+
     /// Adds what there is elsewhere.
     pub fn extend(&mut self, other: Self) {
         self.nodes.extend(other.nodes);
@@ -74,14 +92,7 @@ impl Targets {
                 self.namespaces.insert(object.name().to_owned());
             }
             ("", "Pod") => {
-                for field in ["initContainers", "containers"] {
-                    let containers =
-                        object.at(&["spec", field]).and_then(Value::as_array).into_iter().flatten();
-                    for image in containers.filter_map(|container| container.str_at(&["image"])) {
-                        self.images.insert(image.to_owned());
-                        self.registries.insert(image_host(image).to_owned());
-                    }
-                }
+                self.take_images(object.get("spec").unwrap_or(&Value::Null));
                 self.pods.insert(place());
             }
             ("apps", "Deployment" | "StatefulSet" | "DaemonSet") | ("batch", "Job") => {
@@ -100,6 +111,16 @@ impl Targets {
                 self.operators.insert(object.kind().to_owned());
             }
             _ => {}
+        }
+    }
+
+    fn take_images(&mut self, spec: &Value) {
+        for field in ["initContainers", "containers"] {
+            let containers = spec.get(field).and_then(Value::as_array).into_iter().flatten();
+            for image in containers.filter_map(|container| container.str_at(&["image"])) {
+                self.images.insert(image.to_owned());
+                self.registries.insert(image_host(image).to_owned());
+            }
         }
     }
 
@@ -238,6 +259,22 @@ mod tests {
         assert_eq!(targets.check(&fault("node-2")), Ok(()));
         let why = targets.check(&fault("node-9")).unwrap_err();
         assert_eq!(why, "fault \"node=node-9\": there is no node \"node-9\"; there are node-1, node-2");
+    }
+
+    #[test]
+    fn manifests_and_first_nodes_tell_what_may_fail() {
+        let deployment = tiphys_value::json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {"template": {"spec": {"containers": [{"image": "ghcr.io/shop/web:1"}]}}}});
+        let mut targets = Targets::from_objects([&deployment].into_iter());
+        targets.add_first_nodes(&Settings::default(), &["a", "b"]);
+        let check = |fault: Fault| {
+            targets.check(&Timed { text: String::new(), fault, start: Default::default(), duration: None })
+        };
+        assert_eq!(check(Fault::Registry("ghcr.io".into(), Pull::Timeout)), Ok(()));
+        assert_eq!(check(Fault::Node("node-3".into())), Ok(()));
+        assert!(check(Fault::Zone("c".into())).is_err());
+        assert!(check(Fault::Registry("quay.io".into(), Pull::Timeout)).is_err());
     }
 
     #[test]

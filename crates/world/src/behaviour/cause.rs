@@ -66,6 +66,11 @@ pub enum Cause {
         /// The words of whoever tries.
         text: String,
     },
+    /// The API server does not let the program do something.
+    MayNot {
+        /// The words of the API server.
+        text: String,
+    },
     /// The node's network does not work yet.
     NetworkNotReady,
     /// The program ends by itself.
@@ -129,7 +134,7 @@ impl fmt::Display for Cause {
             Self::MissingKey { kind, name, key } => write!(f, "couldn't find key {key} in {kind} {name}"),
             Self::NoEndpoints { service } => write!(f, "no endpoints available for service \"{service}\""),
             Self::NotReady { kind, name } => write!(f, "{kind} \"{name}\" is not ready"),
-            Self::Unreachable { text, .. } => f.write_str(text),
+            Self::Unreachable { text, .. } | Self::MayNot { text } => f.write_str(text),
             Self::NetworkNotReady => f.write_str(
                 "network is not ready: container runtime network not ready: NetworkReady=false \
                  reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",

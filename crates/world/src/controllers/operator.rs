@@ -1,9 +1,10 @@
 //! Operators: controllers of custom resources that are rules ([`Operator`]).
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use tiphys_apiserver::{Object, why_account_may_not};
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
 use super::{
@@ -89,13 +90,18 @@ fn subject(key: &Key) -> Option<(GroupVersionResource, Key)> {
 /// Whether one of the operator's pods is Ready and reaches the API server: one that runs for a while before
 /// it gives up has done nothing.
 fn is_working(operator: &Operator, context: &Context<'_>) -> bool {
-    let Some(image) = &operator.image else { return true };
-    let works = |pod: &Value| {
+    operator.image.is_none() || !working_pods(operator, context).is_empty()
+}
+
+/// The operator's pods that are Ready and reach the API server.
+fn working_pods(operator: &Operator, context: &Context<'_>) -> Vec<Arc<Object>> {
+    let Some(image) = &operator.image else { return Vec::new() };
+    let works = |pod: &Arc<Object>| {
         is_ready(pod)
             && runs_image(pod, image)
             && context.behaviours.blocked(pod, &Target::Kubernetes {}, context.view).is_none()
     };
-    context.view.list(&resources::pods(), None).iter().any(|pod| works(pod))
+    context.view.list(&resources::pods(), None).into_iter().filter(works).collect()
 }
 
 struct Look<'a> {
@@ -138,6 +144,9 @@ impl Look<'_> {
                 Err(cause) => unready = unready.or(Some(cause)),
             }
         }
+        if let Some(cause) = writes.iter().find_map(|write| self.forbidden(write)) {
+            return self.waits(&cause);
+        }
         if !writes.is_empty() {
             return Outcome::from(writes).requeue_after(Some(RETRY));
         }
@@ -145,6 +154,24 @@ impl Look<'_> {
             Some(cause) => self.waits(&cause),
             None => self.update(None).into_iter().collect::<Vec<_>>().into(),
         }
+    }
+
+    /// What the API server says of a write that no role allows any of the operator's pods.
+    fn forbidden(&self, write: &Write) -> Option<Cause> {
+        let (resource, object, verbs): (_, _, &[&str]) = match write {
+            Write::Create { resource, object } => (resource, object, &["create"]),
+            Write::Update { resource, object } => (resource, object, &["update", "patch"]),
+            _ => return None,
+        };
+        let view = self.context.view;
+        let mut why = None;
+        for pod in working_pods(self.operator, self.context) {
+            let account = pod.str_at(&["spec", "serviceAccountName"]).unwrap_or("default");
+            let account = (pod.namespace(), account);
+            let target = (resource, object.namespace());
+            why = Some(why_account_may_not(&view.snapshot, account, &self.resource.group, verbs, target)?);
+        }
+        why.map(|text| Cause::MayNot { text })
     }
 
     /// What the object needs and what is made for it.
@@ -185,7 +212,11 @@ impl Look<'_> {
                 continue;
             }
             for condition in value.as_array().into_iter().flatten() {
-                set_condition(&mut status, condition.clone(), self.context.now);
+                let mut condition = condition.clone();
+                if let Some(Cause::MayNot { text }) = cause {
+                    condition["message"] = text.as_str().into();
+                }
+                set_condition(&mut status, condition, self.context.now);
             }
         }
         let mut status = status.into();

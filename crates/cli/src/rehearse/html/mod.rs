@@ -13,8 +13,9 @@ use tiphys_diag::sanitize;
 use tiphys_stage::story::{AppEnd, Story};
 
 use super::{
+    effect_lines::effect_lines,
     report::{Exploration, Report},
-    text::{self, assumed_lines, effect_lines, ended, object_name, time, verdict},
+    text::{self, assumed_lines, ended, object_name, time, verdict},
 };
 
 /// How the page looks.

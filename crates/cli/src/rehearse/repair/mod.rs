@@ -108,7 +108,7 @@ impl<'a> Ground<'a> {
     }
 
     fn repair(&self, cause: &Cause) -> Option<Repair> {
-        let mechanism = cause.mechanism.as_ref()?;
+        let Some(mechanism) = &cause.mechanism else { return self.manual_sync(cause) };
         match mechanism.id {
             Id::ConfigMissing => self.missing(cause, mechanism),
             Id::ConfigKeyMissing => self.missing_key(cause, mechanism),
@@ -121,6 +121,7 @@ impl<'a> Ground<'a> {
             Id::ApiCrdMissing => self.definition(cause),
             Id::GitopsSelfWait => self.self_wait(mechanism),
             Id::GitopsTwoOwners => self.two_owners(cause),
+            Id::GitopsStillNeeded => self.still_needed(cause, mechanism),
             Id::GitopsPruneFight => self.tracking(),
             Id::AdmitWebhookDown => self.webhook(cause, mechanism),
             Id::AdmitTooLarge => self.too_large(cause),
@@ -133,6 +134,8 @@ impl<'a> Ground<'a> {
             Id::RunReadiness | Id::RunLiveness => self.probed_port(cause),
             Id::ScaleBudget => self.budget(mechanism),
             Id::AdmitWebhookTls => self.authority(cause),
+            Id::ApiRbac => self.missing_right(cause),
+            Id::OperatorDown => self.idle_operator(mechanism),
             _ => None,
         }
     }

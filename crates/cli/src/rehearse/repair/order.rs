@@ -8,6 +8,7 @@ use tiphys_stage::{
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
 use super::{Ground, object_name, yaml};
+use crate::rehearse::text::is_application;
 
 const WAVE: &str = "argocd.argoproj.io/sync-wave";
 /// Where Argo CD's settings are, and the one that says how objects are marked.
@@ -114,6 +115,29 @@ impl Ground<'_> {
             format!("break the circle of Applications that wait for each other: {}", names.join(", "))
         };
         Some(Repair { text, place: self.place(first), ..Repair::default() })
+    }
+
+    /// Something that left Git before what needs it.
+    pub(super) fn still_needed(&self, cause: &Cause, mechanism: &Mechanism) -> Option<Repair> {
+        let held = mechanism.objects.first()?;
+        Some(Repair {
+            text: format!("keep {} in Git until nothing needs it any more", object_name(held)),
+            place: self.place_of(cause),
+            ..Repair::default()
+        })
+    }
+
+    /// Applications that nobody syncs by themselves.
+    pub(super) fn manual_sync(&self, cause: &Cause) -> Option<Repair> {
+        let is_manual = |key: &ResourceKey| {
+            let mut apps = self.plan.survey.apps.iter().filter(|app| app.name() == key.name);
+            is_application(key) && apps.any(|app| app.application.automated_policy().is_none())
+        };
+        (!cause.objects.is_empty() && cause.objects.iter().all(is_manual)).then(|| Repair {
+            text: "sync it by hand after merging; --sync-all rehearses that".to_owned(),
+            place: self.place_of(cause),
+            ..Repair::default()
+        })
     }
 
     /// An object that two Applications bring.

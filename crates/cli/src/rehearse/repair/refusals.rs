@@ -1,17 +1,60 @@
 //! Repairs of what the API server does not take.
 
-use tiphys_cause::refusal;
+use tiphys_cause::{forbidden, refusal};
 use tiphys_schema::STATEFUL_SET_CHANGEABLE;
 use tiphys_stage::{
     causes::{Cause, Repair},
     mechanism::Mechanism,
 };
-use tiphys_value::{ObjectExt, Value, json};
+use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
 use super::{Ground, object_name, with_option, yaml};
 use crate::rehearse::strict_world::webhook_authority::{INJECT_FROM, missing_authority};
 
 impl Ground<'_> {
+    /// A ServiceAccount that no role lets do something: the first role that is bound to it is to.
+    pub(super) fn missing_right(&self, cause: &Cause) -> Option<Repair> {
+        let missing = forbidden(&cause.text).into_iter().next()?;
+        let mut parts = missing.user.strip_prefix("system:serviceaccount:")?.splitn(2, ':');
+        let (namespace, name) = (parts.next()?, parts.next()?);
+        let binds = |binding: &Value| {
+            let subjects = binding.get("subjects").and_then(Value::as_array).into_iter().flatten();
+            subjects.into_iter().any(|subject| {
+                let own = subject.str_at(&["namespace"]).unwrap_or_else(|| binding.namespace());
+                subject.kind() == "ServiceAccount"
+                    && subject.str_at(&["name"]) == Some(name)
+                    && own == namespace
+            })
+        };
+        let rendered = self.rendered.values().map(|(object, _)| *object);
+        let mut bindings = rendered.filter(|it| matches!(it.kind(), "ClusterRoleBinding" | "RoleBinding"));
+        let (role, place) = bindings.find_map(|binding| {
+            let own = binding.at(&["roleRef"]).filter(|_| binds(binding))?;
+            let within = if own.kind() == "Role" { binding.namespace() } else { "" };
+            let name = own.str_at(&["name"])?;
+            let role = ResourceKey::new("rbac.authorization.k8s.io", own.kind(), within, name);
+            self.place(&role).map(|place| (role, place))
+        })?;
+        let rule = json!({"rules": [{"apiGroups": [missing.group], "resources": [missing.resource], "verbs": [missing.verb]}]});
+        Some(Repair {
+            text: format!("let {} {} {}", object_name(&role), missing.verb, missing.resource),
+            patch: yaml(&rule),
+            place: Some(place),
+            ..Repair::default()
+        })
+    }
+
+    /// An operator that nobody runs, since its workload has no replicas.
+    pub(super) fn idle_operator(&self, mechanism: &Mechanism) -> Option<Repair> {
+        let idle = mechanism.objects.first()?;
+        Some(Repair {
+            text: format!("give {} a replica", object_name(idle)),
+            patch: yaml(&json!({"spec": {"replicas": 1}})),
+            place: self.place(idle),
+            ..Repair::default()
+        })
+    }
+
     /// A webhook that does not answer: its program comes too late, or it keeps its own program out.
     pub(super) fn webhook(&self, cause: &Cause, mechanism: &Mechanism) -> Option<Repair> {
         let service = mechanism.objects.first()?;

@@ -1,4 +1,5 @@
-//! Workloads that a change gives another ServiceAccount, while their rights stay with the one before.
+//! Workloads that a change gives another ServiceAccount, while their rights stay with the one before, and
+//! those from whose ServiceAccount it takes all rights.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +26,7 @@ pub(super) fn moved_workloads(before: &Snapshot, end: &Snapshot) -> Vec<Cause> {
             }
             let namespace = workload.namespace();
             let is_left = !workloads(end).any(|it| it.namespace() == namespace && account(it) == old);
-            let uses_token = workload
-                .at(&["spec", "template", "spec", "automountServiceAccountToken"])
-                .is_none_or(|mounts| *mounts != Value::Bool(false));
-            if !is_left || !uses_token || !bindings(end, namespace, new).is_empty() {
+            if !is_left || !uses_token(workload) || !bindings(end, namespace, new).is_empty() {
                 return None;
             }
             let had = bindings(before, namespace, old);
@@ -47,6 +45,34 @@ pub(super) fn moved_workloads(before: &Snapshot, end: &Snapshot) -> Vec<Cause> {
             Some(hidden_cause(workload.resource_key(), mechanism, text, "has lost its rights"))
         })
         .collect()
+}
+
+/// Workloads that run as an account of their own, which was bound to roles before the change and is bound to
+/// none at the end. Where some of its rights are left, it is meant so.
+pub(super) fn bereft_workloads(before: &Snapshot, end: &Snapshot) -> Vec<Cause> {
+    let asked_for = workloads(end).filter(|workload| is_asked_for(workload));
+    asked_for
+        .filter_map(|workload| {
+            let own = account(workload);
+            let is_own = own != "default" && same_in(before, workload).is_some_and(|old| account(old) == own);
+            if !is_own || !uses_token(workload) || !bindings(end, workload.namespace(), own).is_empty() {
+                return None;
+            }
+            let had = bindings(before, workload.namespace(), own);
+            let first = had.first()?;
+            let text =
+                format!("its account {own:?} has no rights: {} {:?} is gone", first.kind(), first.name());
+            let objects = had.iter().map(|binding| binding.resource_key()).collect();
+            let mechanism = Mechanism { id: Id::ApiRbac, objects };
+            Some(hidden_cause(workload.resource_key(), mechanism, text, "has lost its rights"))
+        })
+        .collect()
+}
+
+/// Whether pods of a workload can show who they are.
+fn uses_token(workload: &Value) -> bool {
+    let mounts = workload.at(&["spec", "template", "spec", "automountServiceAccountToken"]);
+    mounts.is_none_or(|mounts| *mounts != Value::Bool(false))
 }
 
 fn contains(all: &[&Value], wanted: &Value) -> bool {

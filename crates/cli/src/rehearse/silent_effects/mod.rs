@@ -4,18 +4,23 @@
 mod closed_ways;
 mod failed_hooks;
 mod hidden_cause;
+mod label_policies;
+mod lost_calls;
 mod lost_configuration;
 mod lost_network;
 mod lost_rights;
+mod next_pods;
 mod route_certificates;
 mod route_targets;
 mod service_targets;
 mod stale_settings;
+mod two_networks;
 mod workloads;
 
 use tiphys_apiserver::Snapshot;
 use tiphys_stage::{causes::Cause, story::Story};
 
+pub(super) use next_pods::refused_workloads;
 pub(super) use stale_settings::add_stale_readers;
 
 use crate::up::plan::Plan;
@@ -30,12 +35,16 @@ pub(super) fn of_change(
     all.extend(service_targets::without_ports(end, Some(before)));
     all.extend(service_targets::without_listeners(end, Some(before)));
     all.extend(failed_hooks::applications(story, Some(before), end));
+    all.extend(lost_calls::callers(story, before, end));
     all.extend(lost_configuration::workloads_without(story, before, end));
     all.extend(lost_rights::moved_workloads(before, end));
+    all.extend(lost_rights::bereft_workloads(before, end));
     all.extend(lost_network::nodes_without(story, before, end));
     all.extend(was.into_iter().flat_map(|was| closed_ways::flows(was, plan)));
     all.extend(route_targets::without_backend(end, Some(before), plan));
     all.extend(route_certificates::without_secret(end, Some(before)));
+    all.extend(two_networks::on_one_node(end, Some(before)));
+    all.extend(label_policies::refused(end, was, plan));
     all
 }
 
@@ -45,6 +54,8 @@ pub(super) fn of_bring_up(end: &Snapshot, plan: &Plan, story: &Story) -> Vec<Cau
     all.extend(service_targets::without_listeners(end, None));
     all.extend(route_targets::without_backend(end, None, plan));
     all.extend(route_certificates::without_secret(end, None));
+    all.extend(two_networks::on_one_node(end, None));
+    all.extend(label_policies::refused(end, None, plan));
     all.extend(failed_hooks::applications(story, None, end));
     all
 }

@@ -10,11 +10,11 @@ use tiphys_world::behaviour::open_ports;
 
 use super::{
     hidden_cause::hidden_cause,
-    workloads::{is_asked_for, is_selected, same_in, workloads},
+    workloads::{images, is_asked_for, is_selected, labels, same_in, workloads},
 };
 
 /// Services that had pods before a change and have none at the end, although those who ran the pods are
-/// still there: the selector, or the labels of the pods, are others.
+/// still there, perhaps under another name: the selector, or the labels of the pods, are others.
 pub(super) fn without_pods(story: &Story, before: &Snapshot, end: &Snapshot) -> Vec<Cause> {
     let open =
         story.outages.iter().filter(|outage| outage.to_ms.is_none() && outage.object.kind == "Service");
@@ -23,10 +23,12 @@ pub(super) fn without_pods(story: &Story, before: &Snapshot, end: &Snapshot) -> 
         if pods_of(is, end).next().is_some() {
             return None;
         }
-        let runner = workloads(end).find(|workload| {
-            is_asked_for(workload)
-                && workload.namespace() == outage.object.namespace
-                && same_in(before, workload).is_some_and(|old| is_selected(&selector(was), labels(old)))
+        let ran = |old: &Value| is_selected(&selector(was), labels(old));
+        let mut own = workloads(end)
+            .filter(|workload| is_asked_for(workload) && workload.namespace() == outage.object.namespace);
+        let runner = own.find(|workload| match same_in(before, workload) {
+            Some(old) => ran(old),
+            None => renamed_from(before, end, workload).is_some_and(ran),
         })?;
         let missed = differing_labels(&selector(is), labels(runner));
         let wanted: Vec<String> =
@@ -41,6 +43,15 @@ pub(super) fn without_pods(story: &Story, before: &Snapshot, end: &Snapshot) -> 
         Some(hidden_cause(outage.object.clone(), Id::ServiceSelector.into(), text, "has no endpoints"))
     })
     .collect()
+}
+
+/// What a new workload was before a change gave it another name: one with the same images that is gone.
+fn renamed_from<'a>(before: &'a Snapshot, end: &Snapshot, workload: &Value) -> Option<&'a Value> {
+    let images = images(workload);
+    let mut gone = workloads(before).filter(|old| same_in(end, old).is_none());
+    gone.find(|old| {
+        old.namespace() == workload.namespace() && !images.is_empty() && self::images(old) == images
+    })
 }
 
 /// Services with ports that lead to a name which none of their pods gives to a port. `before` is how it was
@@ -138,13 +149,9 @@ fn pods_of<'a>(service: &Value, snapshot: &'a Snapshot) -> impl Iterator<Item = 
         .filter(move |pod| !pod.is_terminating() && is_selected(&selector, pod.at(&["metadata", "labels"])))
 }
 
-fn selector(service: &Value) -> Map<String, Value> {
+/// What a Service wants of its pods.
+pub(super) fn selector(service: &Value) -> Map<String, Value> {
     service.at(&["spec", "selector"]).and_then(Value::as_object).cloned().unwrap_or_default()
-}
-
-/// The labels of a workload's pods.
-fn labels(workload: &Value) -> Option<&Value> {
-    workload.at(&["spec", "template", "metadata", "labels"])
 }
 
 /// What pods have in place of the labels that a selector wants.

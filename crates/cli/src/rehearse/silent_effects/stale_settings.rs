@@ -46,7 +46,7 @@ fn is_changed_data(object: &ResourceKey, effect: &Effect) -> bool {
     let is_settings = object.group.is_empty() && matches!(object.kind.as_str(), "ConfigMap" | "Secret");
     let is_data =
         |field: &String| [".data", ".stringData", ".binaryData"].iter().any(|it| field.starts_with(it));
-    is_settings && matches!(effect, Effect::Changed { fields } if fields.iter().any(is_data))
+    is_settings && matches!(effect, Effect::Changed { fields, .. } if fields.iter().any(is_data))
 }
 
 fn is_reloaded(workload: &Value) -> bool {
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn only_what_is_in_settings_counts() {
         let changed = |kind: &str, field: &str| {
-            let effect = Effect::Changed { fields: vec![field.to_owned()] };
+            let effect = Effect::Changed { fields: vec![field.to_owned()], values: Vec::new() };
             is_changed_data(&ResourceKey::new("", kind, "shop", "settings"), &effect)
         };
         assert!(changed("ConfigMap", ".data.a") && changed("Secret", ".data.a"));

@@ -1,6 +1,7 @@
 //! What runs pods, and what selects them.
 
 use tiphys_apiserver::{ResourceId, Snapshot};
+use tiphys_cause::image_parts;
 use tiphys_value::{Map, ObjectExt, Value};
 
 /// What of the group `apps` has a template of pods.
@@ -33,4 +34,20 @@ pub(super) fn same_in<'a>(snapshot: &'a Snapshot, workload: &Value) -> Option<&'
 pub(super) fn is_selected(selector: &Map<String, Value>, labels: Option<&Value>) -> bool {
     !selector.is_empty()
         && selector.iter().all(|(name, value)| labels.and_then(|labels| labels.get(name)) == Some(value))
+}
+
+/// The labels of a workload's pods.
+pub(super) fn labels(workload: &Value) -> Option<&Value> {
+    workload.at(&["spec", "template", "metadata", "labels"])
+}
+
+/// The images of a workload's pods, without their versions.
+pub(super) fn images(workload: &Value) -> Vec<String> {
+    let containers = workload.at(&["spec", "template", "spec", "containers"]).and_then(Value::as_array);
+    let images = containers.into_iter().flatten().filter_map(|container| container.str_at(&["image"]));
+    let repository = |image: &str| {
+        let (registry, repository, _) = image_parts(image);
+        format!("{registry}/{repository}")
+    };
+    images.map(repository).collect()
 }

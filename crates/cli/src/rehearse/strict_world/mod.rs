@@ -139,10 +139,15 @@ pub(super) fn networks_in(snapshot: &Snapshot) -> impl Iterator<Item = &Value> {
 }
 
 fn is_network(set: &Value) -> bool {
-    let spec = set.at(&["spec", "template", "spec"]);
-    let is_on_host = spec.is_some_and(|spec| spec.get("hostNetwork") == Some(&Value::Bool(true)));
-    let mut images = spec.into_iter().flat_map(images);
-    is_on_host && images.any(|image| Component::of_image(image).is_some_and(|it| NETWORKS.contains(&it.name)))
+    network_name(set).is_some()
+}
+
+/// Which network a DaemonSet is.
+pub(super) fn network_name(set: &Value) -> Option<&'static str> {
+    let spec = set.at(&["spec", "template", "spec"])?;
+    let is_on_host = spec.get("hostNetwork") == Some(&Value::Bool(true));
+    let mut known = images(spec).filter_map(Component::of_image).map(|it| it.name);
+    known.find(|name| is_on_host && NETWORKS.contains(name))
 }
 
 #[cfg(test)]
