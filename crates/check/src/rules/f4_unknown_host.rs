@@ -1,6 +1,7 @@
 //! # A pod is given the address of a Service that is not there
 //!
-//! The environment, the arguments and the ConfigMaps of a pod name its peers: `http://backend:8080` for a
+//! The environment, the arguments and the ConfigMaps of a pod name its peers, as annotations of an Ingress and
+//! custom resources do: `http://backend:8080` for a
 //! Service of its own namespace, `db.data.svc.cluster.local` for one of another. The cluster's DNS knows a
 //! Service by its name and namespace, and by nothing else. This is told where nothing makes the Service, and
 //! another one is called nearly so, or is called so and lives in another namespace. Of much used charts that
@@ -25,7 +26,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use tiphys_diag::{Diagnostic, Severity, Span, similar_names};
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, Value};
+use tiphys_schema::Catalog;
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use super::unread_chart_values::place_of;
 use crate::{
@@ -39,7 +41,7 @@ use crate::{
         misspelled_names::is_one_word_apart,
         pod_references,
         pods::{Pod, list, text},
-        value_steps::each_text,
+        value_steps::{each_text, path_below},
     },
 };
 
@@ -100,11 +102,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
             }
         }
+        for object in cluster.objects.iter().filter(|it| is_read_by_controllers(it)) {
+            each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
+                if steps.len() <= MAX_DEPTH && (text.contains(".svc") || text.contains("://")) {
+                    let path = path_below(FieldPath::default(), steps);
+                    check_text(context, cluster, object, &path, text, &mut once);
+                }
+            });
+        }
     }
     for used in context.chart_uses() {
         check_chart_values(context, used, &mut once);
     }
     once.report(report);
+}
+
+/// Whether a controller reads addresses in an object: the annotations of an Ingress, or a custom resource.
+/// What releases hand to their charts is looked at as values.
+fn is_read_by_controllers(object: &Object) -> bool {
+    const WITH_VALUES: [&str; 4] =
+        ["argoproj.io", "helm.toolkit.fluxcd.io", "helm.cattle.io", "kustomize.toolkit.fluxcd.io"];
+    // Policies and alerts quote addresses that are none of theirs.
+    const QUOTING: [&str; 4] =
+        ["apiextensions.k8s.io", "external-secrets.io", "kyverno.io", "monitoring.coreos.com"];
+    let group = object.key.group.as_str();
+    object.key.kind == "Ingress"
+        || Catalog::latest().kind(&object.value().gvk()).is_none()
+            && !WITH_VALUES.contains(&group)
+            && !QUOTING.contains(&group)
 }
 
 /// How deep values are looked through.

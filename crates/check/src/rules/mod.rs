@@ -86,6 +86,7 @@ mod c5_crd_twice;
 mod c5_flux_namespace;
 mod c5_no_definition;
 mod c5_no_namespace;
+mod component_variables;
 mod d1_load_restriction;
 mod d2_app_template;
 mod d2_appset_fault;

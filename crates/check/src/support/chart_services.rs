@@ -13,6 +13,7 @@ use super::{
     chart_uses::{ChartUse, Release},
     cluster::Cluster,
     known_charts::{KnownChart, KnownPort, KnownService, Naming},
+    known_values::KnownValues,
 };
 use crate::Context;
 
@@ -166,7 +167,11 @@ fn service_of_release<'a>(
         return None;
     }
     let (name, others) = names(used, release, chart, &service.naming)?;
-    let is_set_aside = used.values.iter().any(|values| sets_ports(values, &mut Vec::new(), &service.ports));
+    let unread = unread_paths(used);
+    let is_set_aside = used.values.iter().any(|values| {
+        let leaves = port_leaves(values, &mut Vec::new());
+        leaves.iter().any(|path| !unread.contains(path) && decides_on_ports(path, &service.ports))
+    });
     let ports: Option<Vec<_>> = match is_set_aside || service.ports.is_empty() {
         true => None,
         false => {
@@ -222,22 +227,51 @@ fn renames(values: &Value, path: &mut Vec<String>, own: &str, known: &BTreeSet<&
     })
 }
 
-/// Whether values say something of ports that is no value of a port that is known.
-fn sets_ports(values: &Value, path: &mut Vec<String>, known: &[KnownPort]) -> bool {
+/// The paths of the values that say something of ports.
+fn port_leaves(values: &Value, path: &mut Vec<String>) -> Vec<String> {
     let Some(map) = values.as_object() else {
         let is_of_ports = path.iter().any(|step| {
             let step = step.to_lowercase();
             step.contains("port") && !step.contains("export") && !step.contains("support")
         });
-        let path = path.join(".");
-        return is_of_ports && !known.iter().any(|port| port.path == Some(&path));
+        return if is_of_ports { vec![path.join(".")] } else { Vec::new() };
     };
-    map.iter().any(|(key, value)| {
+    let mut found = Vec::new();
+    for (key, value) in map {
         path.push(key.clone());
-        let found = sets_ports(value, path, known);
+        found.extend(port_leaves(value, path));
         path.pop();
-        found
-    })
+    }
+    found
+}
+
+/// The paths of values that no template of the chart reads, as far as its table says.
+fn unread_paths(used: &ChartUse) -> HashSet<String> {
+    let Some(known) = KnownValues::of_use(used) else { return HashSet::new() };
+    let all = used.values.iter().flat_map(|values| known.find_unread(values));
+    all.map(|unread| unread.to_string()).collect()
+}
+
+/// Whether a value may give a Service another port than those that are known. What a container listens on, or
+/// a node, is no port of the Service.
+fn decides_on_ports(path: &str, known: &[KnownPort]) -> bool {
+    const OF_PODS_AND_NODES: [&str; 6] =
+        ["targetPort", "containerPort", "containerPorts", "hostPort", "nodePort", "nodePorts"];
+    /// What the chart of Traefik calls the port of its Service, beside that of the container.
+    const EXPOSED: &str = ".exposedPort";
+    /// What beside it decides on the Service.
+    const OF_SERVICE: [&str; 3] = ["expose", "exposedPort", "protocol"];
+    let of_entry_point = |port: &KnownPort| {
+        let entry_point = port.path?.strip_suffix(EXPOSED)?;
+        path.strip_prefix(entry_point)?.strip_prefix('.')
+    };
+    let is_beside = known.iter().any(|port| {
+        of_entry_point(port).is_some_and(|rest| {
+            !OF_SERVICE.contains(&rest.split('.').next().unwrap_or_default())
+        })
+    });
+    let is_known = known.iter().any(|port| port.path == Some(path));
+    !is_known && !is_beside && !path.split('.').any(|step| OF_PODS_AND_NODES.contains(&step))
 }
 
 fn number(used: &ChartUse, port: &KnownPort) -> Option<i64> {
