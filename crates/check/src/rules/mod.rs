@@ -93,6 +93,7 @@ mod d2_appset_fault;
 mod d2_broken_action;
 mod d2_broken_text;
 mod d2_cannot_render;
+mod d2_chart_address;
 mod d2_chart_name;
 mod d2_copied_application;
 mod d2_default_true;
@@ -178,6 +179,7 @@ mod e6_forbidden_command;
 mod e6_no_shell;
 mod e6_probe_variable;
 mod e6_root_refused;
+mod e6_service_variable;
 mod e6_unexpanded_variable;
 mod e6_unknown_port;
 mod e7_config_without_rollout;
@@ -335,6 +337,7 @@ pub const ALL: &[&Rule] = &[
     &d2_broken_action::RULE,
     &d2_broken_text::RULE,
     &d2_cannot_render::RULE,
+    &d2_chart_address::RULE,
     &d2_chart_name::RULE,
     &d2_copied_application::RULE,
     &d2_default_true::RULE,
@@ -420,6 +423,7 @@ pub const ALL: &[&Rule] = &[
     &e6_no_shell::RULE,
     &e6_probe_variable::RULE,
     &e6_root_refused::RULE,
+    &e6_service_variable::RULE,
     &e6_unexpanded_variable::RULE,
     &e6_unknown_port::RULE,
     &e7_config_without_rollout::RULE,
@@ -510,6 +514,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &e2_no_resource::RULE,
     &e2_unknown_class::RULE,
     &e6_root_refused::RULE,
+    &e6_service_variable::RULE,
     &e6_unexpanded_variable::RULE,
     &e6_unknown_port::RULE,
     &f1_dns_blocked::RULE,
