@@ -86,7 +86,7 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for cluster in context.clusters() {
+    for cluster in context.clusters().iter().chain(context.unreached_clusters()) {
         for pod in &cluster.pods {
             for (path, text) in texts(pod) {
                 check_text(context, cluster, pod.object, &path, text, &mut once);
@@ -138,7 +138,8 @@ const MAX_DEPTH: usize = 32;
 /// The addresses in the values of a chart that is out of reach.
 fn check_chart_values(context: &Context<'_>, used: &ChartUse, once: &mut Once) {
     let Some(release) = &used.release else { return };
-    let Some(cluster) = context.clusters().iter().find(|it| *it.scope() == release.scope) else { return };
+    let mut clusters = context.clusters().iter().chain(context.unreached_clusters());
+    let Some(cluster) = clusters.find(|it| *it.scope() == release.scope) else { return };
     let of = format!("the values of {}", used.by);
     for (index, values) in used.values.iter().enumerate() {
         each_text(values, &mut Vec::new(), &|_| true, &mut |steps, text| {

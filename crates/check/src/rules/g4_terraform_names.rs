@@ -1,8 +1,8 @@
 //! # A Terraform module refers to what it does not have
 //!
 //! A variable, local value or resource that no file of the folder declares; an argument that a module of the
-//! repository does not take, or one that it must be given; an output that it does not have; a folder that is
-//! not there. Terraform refuses the whole of it before it plans – nearly always after something was renamed
+//! repository does not take, or one that it must be given; an output that it does not have, also where its
+//! state is read with `terraform_remote_state`; a folder that is not there. Terraform refuses the whole of it before it plans – nearly always after something was renamed
 //! in one of two places.
 //!
 //! People see: `Error: Reference to undeclared input variable`, `Error: Reference to undeclared resource`,
@@ -65,8 +65,41 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for call in module.blocks.iter().filter(|block| block.kind == "module") {
             found.extend(calls(files, &modules, (folder, module), call));
         }
+        found.extend(remote_states(&modules, module));
         report_by_kind(found, report);
     }
+}
+
+/// Outputs that a module reads from the state of another module of the repository, which has none of the name.
+fn remote_states(modules: &BTreeMap<&str, Module<'_>>, module: &Module<'_>) -> Vec<UndeclaredName> {
+    let mut found: Vec<UndeclaredName> = Vec::new();
+    let is_state = |block: &&&Block| {
+        block.kind == "data" && block.labels.first().is_some_and(|kind| kind == "terraform_remote_state")
+    };
+    for state in module.blocks.iter().filter(is_state) {
+        let Some(name) = state.labels.get(1) else { continue };
+        let mut owners = modules.iter().filter(|(_, it)| it.is_whole && it.keeps_state_of(state));
+        // Two that keep it in one place are told apart by what is not seen.
+        let (Some((folder, owner)), None) = (owners.next(), owners.next()) else { continue };
+        let outputs: BTreeSet<&str> = owner.labels_of("output").collect();
+        for reference in module.blocks.iter().flat_map(|block| read(block)).filter(|it| !it.is_tried) {
+            let steps: Vec<&str> = reference.path.iter().map(|step| step.trim()).collect();
+            let ["data", "terraform_remote_state", of, "outputs", output, ..] = steps.as_slice() else {
+                continue;
+            };
+            let is_new = found.iter().all(|it| it.name != *output);
+            if of == name && !outputs.contains(output) && is_new {
+                let nearest = similar_names::nearest_slip(output, outputs.iter().copied());
+                found.push(UndeclaredName {
+                    what: format!("unsupported attribute: the state of {folder} has no output"),
+                    name: (*output).to_owned(),
+                    span: reference.span.clone(),
+                    nearest: nearest.map(str::to_owned),
+                });
+            }
+        }
+    }
+    found
 }
 
 /// What a module does not have.
@@ -167,6 +200,39 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
+    /// The first labels of the blocks of a kind.
+    fn labels_of<'b>(&'b self, kind: &'b str) -> impl Iterator<Item = &'b str> {
+        let blocks = self.blocks.iter().filter(move |block| block.kind == kind);
+        blocks.filter_map(|block| block.labels.first().map(String::as_str))
+    }
+
+    /// Whether this module keeps its state where a `terraform_remote_state` reads one: what names it in the
+    /// backend is the same plain text in both.
+    fn keeps_state_of(&self, state: &Block) -> bool {
+        /// What tells states of a backend apart.
+        const NAMING: [&str; 6] = ["key", "prefix", "secret_suffix", "bucket", "path", "container_name"];
+        let given = |name: &str| {
+            let block = state.children("config").find_map(|it| it.str(name));
+            block.or_else(|| state.get("config")?.get(name)?.as_str())
+        };
+        let (Some(kind), true) = (state.str("backend"), state.get("workspace").is_none()) else {
+            return false;
+        };
+        let mut settings = self.blocks.iter().filter(|block| block.kind == "terraform");
+        settings.any(|block| {
+            block.children("backend").any(|backend| {
+                let names = NAMING.iter().filter(|name| given(name).is_some() || backend.get(name).is_some());
+                let mut same = 0;
+                backend.labels.first().is_some_and(|it| it == kind)
+                    && names.clone().all(|name| {
+                        same += usize::from(!matches!(*name, "bucket" | "container_name"));
+                        given(name).is_some() && given(name) == backend.str(name)
+                    })
+                    && same > 0
+            })
+        })
+    }
+
     /// Attributes that are read of a resource with `count` or `for_each` as if it were one. Of a module that
     /// is seen only when the value is made.
     fn without_instance(&self) -> Vec<UndeclaredName> {

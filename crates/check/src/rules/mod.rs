@@ -65,6 +65,7 @@ mod c2_release_name;
 mod c2_removed_api;
 mod c2_route_rule;
 mod c2_schedule;
+mod c2_security_context;
 mod c2_shared_address;
 mod c2_store_namespace;
 mod c2_template_key;
@@ -310,6 +311,7 @@ pub const ALL: &[&Rule] = &[
     &c2_removed_api::RULE,
     &c2_route_rule::RULE,
     &c2_schedule::RULE,
+    &c2_security_context::RULE,
     &c2_shared_address::RULE,
     &c2_store_namespace::RULE,
     &c2_template_key::RULE,

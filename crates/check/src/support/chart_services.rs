@@ -50,10 +50,17 @@ pub(crate) fn find<'a>(
     if let Some(at) = made.iter().position(|it| it.name == name) {
         return Some(Answer::Made(made.swap_remove(at)));
     }
+    // Of a release with values that are not seen nobody knows what it makes.
+    let is_seen = |installed: &str| {
+        in_scope(context, cluster, namespace).any(|(_, release)| {
+            release.name == installed || release.name.ends_with(&format!("-{installed}"))
+        })
+    };
     if cluster.has_open_names(namespace)
-        || cluster.may_be_made(namespace, name)
-        || has_unknown_charts(context, cluster, namespace)
-        || in_scope(context, cluster, namespace).any(|(used, _)| says(&used.values, name))
+        || !cluster.begun_by_releases(namespace, name).all(is_seen)
+        || cluster.is_begun_by(namespace, name)
+        || has_unknown_charts(context, cluster, namespace, name)
+        || in_scope(context, cluster, namespace).any(|(used, _)| may_make(&used.values, name, false))
     {
         return None;
     }
@@ -73,14 +80,18 @@ fn in_scope<'a>(
     released.filter(move |(_, release)| release.scope == scope && release.namespace == namespace)
 }
 
-/// Whether something is not seen that may bring Services into a namespace, and is no known chart.
-fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str) -> bool {
+/// Whether something is not seen that may bring a Service of a name into a namespace, and is no known chart. A
+/// release calls its Services after itself or its chart.
+fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str, name: &str) -> bool {
     let known: HashSet<AppId> = in_scope(context, cluster, namespace)
         .filter(|(used, _)| KnownChart::of_use(used).is_some())
         .filter_map(|(used, _)| used.app)
         .collect();
-    let unknown_release =
-        in_scope(context, cluster, namespace).any(|(used, _)| KnownChart::of_use(used).is_none());
+    let may_be_called = |used: &ChartUse, release: &Release| {
+        [&release.name, &release.chart_name, &used.chart].iter().any(|it| it.is_empty() || name.contains(&***it))
+    };
+    let unknown_release = in_scope(context, cluster, namespace)
+        .any(|(used, release)| KnownChart::of_use(used).is_none() && may_be_called(used, release));
     let is_here = |namespaced: &str| namespaced.is_empty() || namespaced == namespace;
     unknown_release
         || context.survey.apps.iter().any(|app| {
@@ -89,6 +100,7 @@ fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &
             // Beside the chart often stands a folder of this repository.
             let is_one = others.filter(|it| !has_no_services(context, it)).count() == 1;
             !app.is_rendered()
+                && !cluster.is_release(app)
                 && is_here(&app.application.spec.destination.namespace)
                 && matches!(cluster.scope(), ObjectScope::Cluster(environment, name)
                     if *environment == app.environment && **name == *app.cluster())
@@ -117,12 +129,19 @@ fn has_no_services(context: &Context<'_>, source: &ApplicationSource) -> bool {
     })
 }
 
-/// Whether a text stands somewhere in values.
-fn says(values: &[Value], text: &str) -> bool {
+/// Whether values may make a chart bring a Service of a name: it stands in what they say of Services, or of
+/// objects beside those of the chart.
+fn may_make(values: &[Value], name: &str, is_about_objects: bool) -> bool {
+    const OBJECTS: [&str; 5] = ["service", "extra", "additional", "manifest", "object"];
     values.iter().any(|value| match value {
-        Value::String(found) => found.contains(text),
-        Value::Array(items) => says(items, text),
-        Value::Object(map) => map.values().any(|below| says(std::slice::from_ref(below), text)),
+        Value::String(text) => is_about_objects && text.contains(name),
+        Value::Array(items) => may_make(items, name, is_about_objects),
+        Value::Object(map) => map.iter().any(|(key, below)| {
+            let key = key.to_lowercase();
+            let is_about_objects = is_about_objects || OBJECTS.iter().any(|it| key.contains(it));
+            is_about_objects && key.contains(name)
+                || may_make(std::slice::from_ref(below), name, is_about_objects)
+        }),
         _ => false,
     })
 }
@@ -318,12 +337,14 @@ fn names(
             let cut: String = full.chars().take(*most).collect();
             let long = format!("{released}-{known}{suffix}");
             let short = [format!("{known}{suffix}"), format!("{released}{suffix}")];
+            // What stands before the suffix is most often what a chart of one Service calls it.
+            let bare = [cut.trim_end_matches('-').to_owned(), (*known).to_owned(), released.to_owned()];
             // What most people release is called as its chart is.
             let of_chart = match used.chart.contains(&called) {
                 true => format!("{}{suffix}", used.chart),
                 false => format!("{}-{called}{suffix}", used.chart),
             };
-            let others = short.into_iter().chain([long, of_chart]).collect();
+            let others = short.into_iter().chain(bare).chain([long, of_chart]).collect();
             (format!("{}{suffix}", cut.trim_end_matches('-')), others)
         }
     };
