@@ -66,10 +66,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for used in context.chart_uses() {
         for (index, values) in used.values.iter().enumerate() {
             each_map(values, &mut Vec::new(), &mut |path, map| {
-                for (key, field) in misplaced(used, path, map) {
-                    let steps = [path, &[Step::Key(key), Step::Key(field)]].concat();
+                for (key, fields) in misplaced(used, path, map) {
+                    let steps = [path, &[Step::Key(key), Step::Key(fields[0])]].concat();
                     let place = place_of(context, used, index, &steps);
-                    once.add(field, finding(used, (key, field), place));
+                    once.add(fields[0], finding(used, (key, &fields), place));
                 }
             });
         }
@@ -77,8 +77,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// The fields of the security contexts in a map that are of the other kind, each behind its context.
-fn misplaced<'v>(used: &ChartUse, path: &[Step<'v>], map: &'v Map<String, Value>) -> Vec<(&'static str, &'v str)> {
+/// The security contexts in a map with their fields that are of the other kind.
+fn misplaced<'v>(
+    used: &ChartUse,
+    path: &[Step<'v>],
+    map: &'v Map<String, Value>,
+) -> Vec<(&'static str, Vec<&'v str>)> {
     let mut found = Vec::new();
     for key in [POD, CONTAINER, EITHER] {
         let Some(fields) = map.get(key).and_then(Value::as_object) else { continue };
@@ -87,8 +91,10 @@ fn misplaced<'v>(used: &ChartUse, path: &[Step<'v>], map: &'v Map<String, Value>
         let is_said = |(name, value): &(&'v String, &'v Value)| {
             foreign.contains(&name.as_str()) && !value.is_null()
         };
-        found.extend(fields.iter().filter(is_said).map(|(name, _)| (key, name.as_str())));
+        let wrong: Vec<&str> = fields.iter().filter(is_said).map(|(name, _)| name.as_str()).collect();
+        found.push((key, wrong));
     }
+    found.retain(|(_, wrong)| !wrong.is_empty());
     found
 }
 
@@ -106,12 +112,14 @@ fn is_of_pod(used: &ChartUse, path: &[Step<'_>], key: &str) -> Option<bool> {
     }
 }
 
-fn finding(used: &ChartUse, (key, field): (&str, &str), place: Option<Span>) -> Finding {
-    let (own, other) = if OF_PODS.contains(&field) { ("a pod", "a container") } else { ("a container", "a pod") };
+fn finding(used: &ChartUse, (key, fields): (&str, &[&str]), place: Option<Span>) -> Finding {
+    let is_of_pods = OF_PODS.contains(&fields[0]);
+    let (own, other) = if is_of_pods { ("a pod", "a container") } else { ("a container", "a pod") };
+    let all = fields.join(", ");
     let diagnostic = RULE
-        .diagnostic(format!("{} gives chart {} {field} in {key}, which is that of {other}", used.by, used.chart))
+        .diagnostic(format!("{} gives chart {} {all} in {key}, which is that of {other}", used.by, used.chart))
         .at(place.unwrap_or_else(|| used.span.clone()), "no such field there")
-        .because(format!("unknown field: only {own} has {field}"))
+        .because(format!("unknown field: only {own} has {all}"))
         .help(format!("put it into the value for the security context of {own}"));
     Finding::new(RULE.incident, diagnostic).likely()
 }

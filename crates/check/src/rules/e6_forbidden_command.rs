@@ -229,7 +229,8 @@ fn needs(
     let variables = variables(&joined, container);
     for line in lines {
         for command in COMMAND.as_ref()?.captures_iter(line) {
-            let namespace = namespace_of(&[&command[1], &command[3]].concat(), &variables);
+            let words = [&command[1], &command[3]].join(" ");
+            let namespace = namespace_of(&words, &variables);
             let namespace = match namespace {
                 Named::No => Some(pod.object.key.namespace.clone()).filter(|it| !it.is_empty()),
                 Named::Plainly(name) => Some(name),

@@ -83,9 +83,9 @@ fn clash(
     container: &Container<'_>,
 ) -> Option<(&'static str, String)> {
     let is_off = pod.spec().get("enableServiceLinks").and_then(|it| it.as_bool()) == Some(false);
-    // What is taken from elsewhere may set it.
-    let takes_more = !list(container.value, "envFrom").is_empty();
-    let image = Image::parse(container.image()).filter(|_| !is_off && !takes_more)?;
+    // What is taken from elsewhere may set it, and another command is another program.
+    let is_other = ["envFrom", "command"].iter().any(|it| !list(container.value, it).is_empty());
+    let image = Image::parse(container.image()).filter(|_| !is_off && !is_other)?;
     let ends = |known: &str| image.path == known || image.path.ends_with(&format!("/{known}"));
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     let (_, variables) = lines.filter_map(|line| line.split_once(' ')).find(|(known, _)| ends(known))?;
