@@ -41,7 +41,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::{Object, Survey, UnsetVariable, is_of_flux, survey::flux_variables};
 use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
 
-use super::component_variables;
+use super::{component_variables, script_variables};
 use crate::{
     Context, Finding, Report, Rule,
     support::{dedup::Once, field_paths::keys, placeholders, unused_files, value_steps::each_text},
@@ -106,7 +106,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             _ => once.add(&first.name, finding),
         }
     }
-    for (variable, finding) in component_variables::findings(context, &given) {
+    let others = component_variables::findings(context, &given).into_iter();
+    for (variable, finding) in others.chain(script_variables::findings(flux, &given)) {
         once.add(&variable, finding);
     }
     for object in &flux.objects {

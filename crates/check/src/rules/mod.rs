@@ -242,8 +242,10 @@ mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
+mod script_variables;
 mod terraform_arguments;
 mod unread_chart_values;
+mod workflow_calls;
 
 pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
 pub use e6_command_args_clash::is_given_itself;

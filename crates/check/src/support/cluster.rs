@@ -101,11 +101,11 @@ impl<'a> Cluster<'a> {
         let mut installed: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         for object in objects.iter().copied().filter(|object| makes_objects(object) && !is_seen(object)) {
             let texts = mentioned.entry(&object.key.namespace).or_default();
-            // What these make has the name that they say.
+            // What these make has the name that they say, and so have the Secrets of an Ingress.
             const PRECISE: [&str; 3] = ["bitnami.com", "cert-manager.io", "external-secrets.io"];
             if object.key.kind == "HelmRelease" {
                 installed.entry(&object.key.namespace).or_default().insert(&object.key.name);
-            } else if !PRECISE.contains(&object.key.group.as_str()) {
+            } else if object.key.kind != "Ingress" && !PRECISE.contains(&object.key.group.as_str()) {
                 operated.entry(&object.key.namespace).or_default().insert(&object.key.name);
             }
             texts.insert(&object.key.name);
@@ -388,6 +388,11 @@ fn makes_objects(object: &Object) -> bool {
         let annotations = object.value().at(&["metadata", "annotations"]).and_then(Value::as_object);
         let mut keys = annotations.into_iter().flat_map(|map| map.keys());
         return keys.any(|key| key.starts_with("cert-manager.io/") || key.contains("acme"));
+    }
+    // What Applications make is rendered, or known to be hidden.
+    const OF_ARGOCD: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
+    if object.key.group == "argoproj.io" && OF_ARGOCD.contains(&object.key.kind.as_str()) {
+        return false;
     }
     // Routes name what others make.
     const ROUTES: [&str; 6] = [
