@@ -91,12 +91,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             for (path, text) in texts(pod) {
                 check_text(context, cluster, pod.object, &path, text, &mut once);
             }
+            for (path, host) in bare_hosts(pod) {
+                check_text(context, cluster, pod.object, &path, &host, &mut once);
+            }
         }
         for object in cluster.objects.iter().filter(|it| it.key.kind == "ConfigMap" && is_taken(cluster, it))
         {
             let data = object.value().get("data").and_then(Value::as_object);
             for (name, value) in data.into_iter().flatten() {
-                let lines = value.as_str().unwrap_or_default().lines();
+                let value = value.as_str().unwrap_or_default();
+                if let Some(host) = bare_host(name, value, &object.key.namespace) {
+                    check_text(context, cluster, object, &keys(&["data", name]), &host, &mut once);
+                }
+                let lines = value.lines();
                 for line in lines.filter(|line| !line.trim_start().starts_with(['#', ';', '*'])) {
                     check_text(context, cluster, object, &keys(&["data", name]), line, &mut once);
                 }
@@ -290,6 +297,37 @@ fn is_taken(cluster: &Cluster<'_>, map: &Object) -> bool {
             .iter()
             .any(|reference| reference.kind == "ConfigMap" && reference.name == map.key.name)
     })
+}
+
+/// The Services that a pod is told by their names alone, as addresses, each with its place.
+fn bare_hosts(pod: &Pod<'_>) -> Vec<(FieldPath, String)> {
+    let mut found = Vec::new();
+    for container in pod.containers() {
+        for (at, variable) in list(container.value, "env").iter().enumerate() {
+            let namespace = &pod.object.key.namespace;
+            if let Some(host) = bare_host(text(variable, "name"), text(variable, "value"), namespace) {
+                found.push((container.path.key("env").index(at).key("value"), host));
+            }
+        }
+    }
+    found
+}
+
+/// The address of a Service that a variable such as `DB_HOST` names alone, or with its port.
+fn bare_host(variable: &str, value: &str, namespace: &str) -> Option<String> {
+    const ENDINGS: [&str; 4] = ["HOST", "HOSTNAME", "ADDR", "ADDRESS"];
+    const SHORTEST: usize = 4;
+    let (name, port) = value.split_once(':').unwrap_or((value, ""));
+    let is_host = variable.rsplit(['_', '.']).next().is_some_and(|it| ENDINGS.contains(&it));
+    let is_name = name.len() >= SHORTEST
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let is_port = port.chars().all(|c| c.is_ascii_digit());
+    if !is_host || !variable.contains(['_', '.']) || !is_name || !is_port || namespace.is_empty() || name == "localhost" {
+        return None;
+    }
+    let port = if port.is_empty() { String::new() } else { format!(":{port}") };
+    Some(format!("{name}.{namespace}.svc.cluster.local{port}"))
 }
 
 /// The texts in which a pod is told its peers, each with its place.

@@ -66,6 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             found.extend(calls(files, &modules, (folder, module), call));
         }
         found.extend(remote_states(&modules, module));
+        module.quoted_names(files, report);
         report_by_kind(found, report);
     }
 }
@@ -200,6 +201,24 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
+    /// Texts that begin with the name of a variable or local value, as it stands: it is no reference there.
+    fn quoted_names(&self, files: &Files, report: &mut Report) {
+        let all = self.blocks.iter().filter(|block| !matches!(block.kind.as_str(), "variable" | "output"));
+        let mut spans = Vec::new();
+        all.for_each(|block| values(block, &mut spans));
+        for span in spans {
+            let Some(name) = quoted_name(files, &span).filter(|name| self.names.contains(name)) else {
+                continue;
+            };
+            let diagnostic = RULE
+                .diagnostic(format!("{name} between quotes is a text, and not the value"))
+                .at(span, "taken as it stands")
+                .because("in a text Terraform reads names within `${…}` alone")
+                .help(format!("write ${{{name}}}, or leave out the quotes"));
+            report.add(Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+
     /// The first labels of the blocks of a kind.
     fn labels_of<'b>(&'b self, kind: &'b str) -> impl Iterator<Item = &'b str> {
         let blocks = self.blocks.iter().filter(move |block| block.kind == kind);
@@ -401,6 +420,25 @@ fn calls(
         }
     }
     found
+}
+
+/// Where the values of a block stand, but for descriptions.
+fn values(block: &Block, found: &mut Vec<Span>) {
+    let own = block.attributes.iter().filter(|it| it.name.trim() != "description");
+    found.extend(own.map(|it| it.expression.span.clone()));
+    block.blocks.iter().for_each(|inner| values(inner, found));
+}
+
+/// The name of a variable or local value that a text begins with.
+fn quoted_name(files: &Files, span: &Span) -> Option<String> {
+    let text = files.text(&span.file)?;
+    let line = text.lines().nth((span.start.line as usize).checked_sub(1)?)?;
+    let start = (span.start.column as usize).saturating_sub(1);
+    let value: String = line.chars().skip(start).collect();
+    let value = value.strip_prefix('"')?;
+    let is_name = value.starts_with("var.") || value.starts_with("local.");
+    let end = value.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))?;
+    is_name.then(|| value[..end].to_owned())
 }
 
 /// The references of a block whose values are read; order alone asks for none.

@@ -108,6 +108,7 @@ mod d2_flux_path;
 mod d2_flux_self;
 mod d2_left_placeholder;
 mod d2_lost_context;
+mod d2_lost_list;
 mod d2_misplaced_values;
 mod d2_missing_chart;
 mod d2_missing_file;
@@ -355,6 +356,7 @@ pub const ALL: &[&Rule] = &[
     &d2_flux_self::RULE,
     &d2_left_placeholder::RULE,
     &d2_lost_context::RULE,
+    &d2_lost_list::RULE,
     &d2_missing_chart::RULE,
     &d2_missing_file::RULE,
     &d2_missing_template::RULE,
