@@ -94,7 +94,10 @@ fn ranges(context: &Context<'_>, report: &mut Report) {
             let mut wrong = listed.split(',').map(str::trim).filter(|it| !it.is_empty() && !is_range(it));
             let Some(first) = wrong.next() else { continue };
             let diagnostic = RULE
-                .diagnostic(format!("{key} of {} has {first}, which is no range of addresses", object.title()))
+                .diagnostic(format!(
+                    "{key} of {} has {first}, which is no range of addresses",
+                    object.title()
+                ))
                 .at(
                     context.survey.span(object, &keys(&["metadata", "annotations", key])),
                     "read as ranges between commas",

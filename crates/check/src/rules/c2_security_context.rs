@@ -88,9 +88,8 @@ fn misplaced<'v>(
         let Some(fields) = map.get(key).and_then(Value::as_object) else { continue };
         let Some(is_of_pod) = is_of_pod(used, path, key) else { continue };
         let foreign: &[&str] = if is_of_pod { &OF_CONTAINERS } else { &OF_PODS };
-        let is_said = |(name, value): &(&'v String, &'v Value)| {
-            foreign.contains(&name.as_str()) && !value.is_null()
-        };
+        let is_said =
+            |(name, value): &(&'v String, &'v Value)| foreign.contains(&name.as_str()) && !value.is_null();
         let wrong: Vec<&str> = fields.iter().filter(is_said).map(|(name, _)| name.as_str()).collect();
         found.push((key, wrong));
     }
@@ -117,7 +116,10 @@ fn finding(used: &ChartUse, (key, fields): (&str, &[&str]), place: Option<Span>)
     let (own, other) = if is_of_pods { ("a pod", "a container") } else { ("a container", "a pod") };
     let all = fields.join(", ");
     let diagnostic = RULE
-        .diagnostic(format!("{} gives chart {} {all} in {key}, which is that of {other}", used.by, used.chart))
+        .diagnostic(format!(
+            "{} gives chart {} {all} in {key}, which is that of {other}",
+            used.by, used.chart
+        ))
         .at(place.unwrap_or_else(|| used.span.clone()), "no such field there")
         .because(format!("unknown field: only {own} has {all}"))
         .help(format!("put it into the value for the security context of {own}"));
@@ -125,7 +127,11 @@ fn finding(used: &ChartUse, (key, fields): (&str, &[&str]), place: Option<Span>)
 }
 
 /// Calls back for each map among values, with the steps to it.
-fn each_map<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, found: &mut dyn FnMut(&[Step<'v>], &'v Map<String, Value>)) {
+fn each_map<'v>(
+    value: &'v Value,
+    path: &mut Vec<Step<'v>>,
+    found: &mut dyn FnMut(&[Step<'v>], &'v Map<String, Value>),
+) {
     if path.len() > MAX_DEPTH {
         return;
     }

@@ -425,7 +425,8 @@ impl<'v> Reader<'v> {
     fn no_container(&mut self, (controller, kind): (&'v str, &'v str), of_controller: &'v Value) {
         let entries = of_controller.get(kind).and_then(Value::as_object).into_iter().flatten();
         for (name, _) in entries.filter(|(_, it)| !it.is_object() && !it.is_null()) {
-            let path = vec![Step::Key("controllers"), Step::Key(controller), Step::Key(kind), Step::Key(name)];
+            let path =
+                vec![Step::Key("controllers"), Step::Key(controller), Step::Key(kind), Step::Key(name)];
             let message =
                 format!("{name} of controller {controller} stands among the {kind}, and is no container");
             self.faults.push(WrongPart { path, message, spelling: None, silent: None });

@@ -50,7 +50,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 fn finding(used: &ChartUse, address: &str, right: &[String]) -> Finding {
     let diagnostic = RULE
-        .diagnostic(format!("no charts are published at {address}, where {} takes {} from", used.by, used.chart))
+        .diagnostic(format!(
+            "no charts are published at {address}, where {} takes {} from",
+            used.by, used.chart
+        ))
         .at(used.span.clone(), "taken from there")
         .because("a chart repository has an index.yaml, and this address of the host has none")
         .help(format!("write {}", right.join(", or ")));
@@ -60,7 +63,8 @@ fn finding(used: &ChartUse, address: &str, right: &[String]) -> Finding {
 /// The addresses at which a host publishes charts, if they are known and the given one is none of them.
 fn right_addresses(address: &str) -> Option<Vec<String>> {
     let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
-    let (host, folder) = rest.trim_end_matches('/').split_once('/').unwrap_or((rest.trim_end_matches('/'), ""));
+    let (host, folder) =
+        rest.trim_end_matches('/').split_once('/').unwrap_or((rest.trim_end_matches('/'), ""));
     let lines = KNOWN.lines().filter(|line| !line.starts_with('#'));
     let (_, folders) = lines.filter_map(|line| line.split_once(": ")).find(|(known, _)| *known == host)?;
     let folders: Vec<&str> = folders.split(' ').map(|it| if it == "." { "" } else { it }).collect();

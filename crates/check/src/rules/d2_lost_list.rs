@@ -1,8 +1,8 @@
 //! # One item stands where a chart reads a list of items
 //!
-//! Charts hand lists of Kubernetes on as they are: hosts and `tls` of an Ingress, tolerations, pull secrets.
-//! Without the dash before it, an item is a map: a template that walks through it gets the values of its keys,
-//! one after the other, and what it makes of them is refused.
+//! Charts hand lists of Kubernetes on as they are: hosts and `tls` of an Ingress, tolerations. Without the dash
+//! before it, an item is a map: a template that walks through it gets the values of its keys, one after the
+//! other, and what it makes of them is refused.
 //!
 //! People see: `can't evaluate field host in type interface {}`, `range can't iterate over …`,
 //! `cannot overwrite table with non table`, `Invalid type. Expected: array, given: object`.
@@ -37,12 +37,12 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// Lists of Kubernetes that charts hand on, with the key that their items have and other keys of theirs.
-const LISTS: [(&str, &str, &[&str]); 4] = [
-    ("hosts", "host", &["host", "path", "paths", "pathType"]),
-    ("tls", "secretName", &["hosts", "secretName"]),
-    ("tolerations", "operator", &["effect", "key", "operator", "tolerationSeconds", "value"]),
-    ("imagePullSecrets", "name", &["name"]),
+/// Lists of Kubernetes that charts hand on: the list, what one of the steps to it is called, the key that its
+/// items have, and all keys of theirs.
+const LISTS: [(&str, &str, &str, &[&str]); 3] = [
+    ("hosts", "ingress", "host", &["host", "path", "paths", "pathType"]),
+    ("tls", "ingress", "secretName", &["hosts", "secretName"]),
+    ("tolerations", "", "operator", &["effect", "key", "operator", "tolerationSeconds", "value"]),
 ];
 /// How deep values are looked through.
 const MAX_DEPTH: usize = 32;
@@ -80,7 +80,7 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, found: &mut Vec<(Vec<Ste
         Value::Object(map) => {
             for (key, below) in map {
                 path.push(Step::Key(key));
-                match below.as_object().and_then(|item| list_of(key, item)) {
+                match below.as_object().and_then(|item| list_of(path, key, item)) {
                     Some(name) => found.push((path.clone(), name)),
                     None => walk(below, path, found),
                 }
@@ -99,8 +99,9 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, found: &mut Vec<(Vec<Ste
 }
 
 /// The list that a map under a name is an item of.
-fn list_of(name: &str, item: &Map<String, Value>) -> Option<&'static str> {
-    let (list, needed, keys) = LISTS.iter().find(|(list, ..)| *list == name)?;
-    let is_plain = item.get(*needed).is_some_and(Value::is_string);
+fn list_of(path: &[Step<'_>], name: &str, item: &Map<String, Value>) -> Option<&'static str> {
+    let (list, above, needed, keys) = LISTS.iter().find(|(list, ..)| *list == name)?;
+    let is_above = |step: &Step<'_>| matches!(step, Step::Key(key) if key.to_lowercase().contains(above));
+    let is_plain = item.get(*needed).is_some_and(Value::is_string) && path.iter().any(is_above);
     (is_plain && item.keys().all(|key| keys.contains(&key.as_str()))).then_some(*list)
 }

@@ -71,7 +71,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     }
     let mut once = Once::default();
-    for cluster in clusters.iter().filter(|it| !unused_files::is_in_unused_folder(&it.rendered.location.file)) {
+    for cluster in clusters.iter().filter(|it| !unused_files::is_in_unused_folder(&it.rendered.location.file))
+    {
         secrets_of_others(context, cluster, &mut once);
     }
     for object in &survey.objects {
@@ -137,12 +138,18 @@ fn secrets_of_others(context: &Context<'_>, cluster: &Object, once: &mut Once) {
         let secret = initdb.str_at(&["secret", "name"]).unwrap_or_default();
         users.push((text(initdb, "owner"), secret, keys(&["spec", "bootstrap", "initdb", "secret", "name"])));
     }
-    for (user, secret, path) in users.into_iter().filter(|(user, secret, _)| !user.is_empty() && !secret.is_empty()) {
+    for (user, secret, path) in
+        users.into_iter().filter(|(user, secret, _)| !user.is_empty() && !secret.is_empty())
+    {
         let key = ResourceKey::new("", "Secret", &cluster.key.namespace, secret);
         let mut made = context.survey.with_key(&key).filter(|it| it.lives_with(cluster));
         let Some(made) = made.next() else { continue };
         let Some(named) = made.value().str_at(&["stringData", "username"]) else { continue };
-        if named == user || placeholders::is_in(named) || placeholders::is_in(user) || named.starts_with("ENC[") {
+        if named == user
+            || placeholders::is_in(named)
+            || placeholders::is_in(user)
+            || named.starts_with("ENC[")
+        {
             continue;
         }
         let diagnostic = RULE

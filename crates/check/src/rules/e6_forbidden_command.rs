@@ -106,8 +106,9 @@ static NAMESPACE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?:^|\s)(?:-n|--namespace)[ =]?["']?([^\s"'=;|&)]+)"#).ok());
 
 /// A variable of a script that is given a plain text.
-static ASSIGNED: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=["']?([a-z0-9-]+)["']?\s*$"#).ok());
+static ASSIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=["']?([a-z0-9-]+)["']?\s*$"#).ok()
+});
 
 /// What a command needs: one of these verbs for a resource.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -328,8 +329,9 @@ fn needs_of(verb: &str, rest: &str) -> Vec<Need> {
         return Vec::new();
     }
     let resources = || kinds.split(',').filter_map(resource);
-    let with =
-        |verbs: &'static [&'static str]| resources().map(|resource| Need { resource, verbs, namespace: None }).collect();
+    let with = |verbs: &'static [&'static str]| {
+        resources().map(|resource| Need { resource, verbs, namespace: None }).collect()
+    };
     let of = |resource: &str, verbs| vec![Need { resource: resource.to_owned(), verbs, namespace: None }];
     match verb.split_whitespace().next().unwrap_or_default() {
         "get" if has_name => with(&["get", "list"]),
@@ -399,7 +401,9 @@ fn is_granted(rules: &[Granted<'_>], need: &Need) -> bool {
             (Some(place), Some(wanted)) => place == wanted,
             _ => true,
         };
-        is_there && has(rule, "resources", &is_resource) && has(rule, "verbs", &|verb| need.verbs.contains(&verb))
+        is_there
+            && has(rule, "resources", &is_resource)
+            && has(rule, "verbs", &|verb| need.verbs.contains(&verb))
     })
 }
 

@@ -56,8 +56,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .map(|it| (it.key.namespace.as_str(), it.key.name.as_str()))
             .collect();
         let is_read = |it: &&Object| {
-            matches!(world, ObjectScope::Cluster(..))
-                || !unrendered_files::may_be_a_patch(context.survey, it)
+            matches!(world, ObjectScope::Cluster(..)) || !unrendered_files::may_be_a_patch(context.survey, it)
         };
         for pod in objects.filter(is_read).filter_map(pods::pod_of) {
             for container in pod.containers() {

@@ -140,16 +140,13 @@ fn hidden_names<'a>(context: &'a Context<'_>, cluster: &Cluster<'_>) -> HiddenNa
 fn may_hold(hidden: &HiddenNames<'_>, cluster: &Cluster<'_>, peer: &Peer<'_>) -> bool {
     let Some(names) = hidden.get(peer.namespace) else { return cluster.is_partly_hidden(peer.namespace) };
     let values = peer.labels.iter().flat_map(|(_, values)| values);
-    let is_like = |value: &str| names.iter().any(|name| name.contains(value) || value.contains(name.as_str()));
+    let is_like =
+        |value: &str| names.iter().any(|name| name.contains(value) || value.contains(name.as_str()));
     hidden.contains_key("") || cluster.has_open_names(peer.namespace) || values.copied().any(is_like)
 }
 
 /// The one namespace that has pods with the labels, if the one that is named has none.
-fn real_namespace<'a>(
-    cluster: &Cluster<'a>,
-    hidden: &HiddenNames<'_>,
-    peer: &Peer<'_>,
-) -> Option<&'a str> {
+fn real_namespace<'a>(cluster: &Cluster<'a>, hidden: &HiddenNames<'_>, peer: &Peer<'_>) -> Option<&'a str> {
     let fitting = cluster.pods.iter().filter(|pod| {
         let fits = |values: &[&str], key: &str| pod.label(key).is_some_and(|it| values.contains(&it));
         peer.labels.iter().all(|(key, values)| fits(values, key))

@@ -51,7 +51,9 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for cluster in context.unreached_clusters() {
-        for object in cluster.objects.iter().filter(|it| !unrendered_files::may_be_a_patch(context.survey, it)) {
+        for object in
+            cluster.objects.iter().filter(|it| !unrendered_files::may_be_a_patch(context.survey, it))
+        {
             routes(context, cluster, object, &mut once);
         }
     }

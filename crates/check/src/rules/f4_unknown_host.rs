@@ -323,7 +323,13 @@ fn bare_host(variable: &str, value: &str, namespace: &str) -> Option<String> {
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     let is_port = port.chars().all(|c| c.is_ascii_digit());
-    if !is_host || !variable.contains(['_', '.']) || !is_name || !is_port || namespace.is_empty() || name == "localhost" {
+    if !is_host
+        || !variable.contains(['_', '.'])
+        || !is_name
+        || !is_port
+        || namespace.is_empty()
+        || name == "localhost"
+    {
         return None;
     }
     let port = if port.is_empty() { String::new() } else { format!(":{port}") };

@@ -243,7 +243,6 @@ mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
-mod script_variables;
 mod terraform_arguments;
 mod unread_chart_values;
 mod workflow_calls;

@@ -46,7 +46,10 @@ pub(super) fn faults(files: &Files, file: &std::sync::Arc<str>, job: &Node, uses
             let Some(name) = key.as_str().filter(|name| !is_known(name) && *name != "<<") else { continue };
             found.push(CallFault {
                 span: place(key),
-                message: format!("Invalid {}, {name} is not defined in the referenced workflow.", what.to_lowercase()),
+                message: format!(
+                    "Invalid {}, {name} is not defined in the referenced workflow.",
+                    what.to_lowercase()
+                ),
                 label: format!("{path} has none of this name"),
             });
         }
@@ -63,9 +66,7 @@ pub(super) fn faults(files: &Files, file: &std::sync::Arc<str>, job: &Node, uses
             }
             found.push(CallFault {
                 span: place(uses),
-                message: format!(
-                    "{what} {name} is required, but not provided while calling."
-                ),
+                message: format!("{what} {name} is required, but not provided while calling."),
                 label: format!("{path} asks for {name}"),
             });
         }

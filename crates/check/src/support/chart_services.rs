@@ -52,9 +52,8 @@ pub(crate) fn find<'a>(
     }
     // Of a release with values that are not seen nobody knows what it makes.
     let is_seen = |installed: &str| {
-        in_scope(context, cluster, namespace).any(|(_, release)| {
-            release.name == installed || release.name.ends_with(&format!("-{installed}"))
-        })
+        in_scope(context, cluster, namespace)
+            .any(|(_, release)| release.name == installed || release.name.ends_with(&format!("-{installed}")))
     };
     if cluster.has_open_names(namespace)
         || !cluster.begun_by_releases(namespace, name).all(is_seen)
@@ -88,7 +87,9 @@ fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &
         .filter_map(|(used, _)| used.app)
         .collect();
     let may_be_called = |used: &ChartUse, release: &Release| {
-        [&release.name, &release.chart_name, &used.chart].iter().any(|it| it.is_empty() || name.contains(&***it))
+        [&release.name, &release.chart_name, &used.chart]
+            .iter()
+            .any(|it| it.is_empty() || name.contains(&***it))
     };
     let unknown_release = in_scope(context, cluster, namespace)
         .any(|(used, release)| KnownChart::of_use(used).is_none() && may_be_called(used, release));
@@ -285,9 +286,8 @@ fn decides_on_ports(path: &str, known: &[KnownPort]) -> bool {
         path.strip_prefix(entry_point)?.strip_prefix('.')
     };
     let is_beside = known.iter().any(|port| {
-        of_entry_point(port).is_some_and(|rest| {
-            !OF_SERVICE.contains(&rest.split('.').next().unwrap_or_default())
-        })
+        of_entry_point(port)
+            .is_some_and(|rest| !OF_SERVICE.contains(&rest.split('.').next().unwrap_or_default()))
     });
     let is_known = known.iter().any(|port| port.path == Some(path));
     !is_known && !is_beside && !path.split('.').any(|step| OF_PODS_AND_NODES.contains(&step))

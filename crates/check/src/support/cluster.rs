@@ -45,14 +45,18 @@ pub(crate) struct Cluster<'a> {
 pub(crate) fn all(survey: &Survey) -> Vec<Cluster<'_>> {
     let clusters = survey.worlds().filter(|(world, _)| matches!(world, ObjectScope::Cluster(..)));
     let released = releases(survey);
-    clusters.map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released)).collect()
+    clusters
+        .map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released))
+        .collect()
 }
 
 /// What no Application reaches, as clusters of which only a part is seen: those of some units.
 pub(crate) fn of_units<'a>(survey: &'a Survey, units: &HashSet<&ObjectScope>) -> Vec<Cluster<'a>> {
     let clusters = survey.worlds().filter(|(world, _)| units.contains(world));
     let released = releases(survey);
-    clusters.map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released)).collect()
+    clusters
+        .map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released))
+        .collect()
 }
 
 /// The HelmReleases of a repository.
