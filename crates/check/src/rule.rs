@@ -116,8 +116,8 @@ impl<'a> Context<'a> {
         self.clusters.get_or_init(|| cluster::all(self.survey))
     }
 
-    /// What neither an Application nor Flux reaches and releases a known chart, as clusters of which only a part
-    /// is seen.
+    /// What neither an Application nor Flux reaches and releases a known chart, as clusters of which only a
+    /// part is seen.
     pub(crate) fn unreached_clusters(&self) -> &[Cluster<'a>] {
         self.unreached.get_or_init(|| {
             let flux = self.survey.flux.as_deref();

@@ -5,7 +5,8 @@
 //! check without `apiVersion`: Flux takes it for one of the workloads of Kubernetes, and finds no other kind.
 //!
 //! People see: `dependency 'flux-system/cert-manager' is not ready`, `unable to get 'flux-system/db'
-//! dependency: kustomizations.kustomize.toolkit.fluxcd.io "db" not found`, `no matches for kind "HelmRelease"`.
+//! dependency: kustomizations.kustomize.toolkit.fluxcd.io "db" not found`, `no matches for kind
+//! "HelmRelease"`.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,14 +1,14 @@
 //! # A security context among values has a field of the other one
 //!
 //! A pod and its containers each have a `securityContext`, and only some fields are in both. `fsGroup` and
-//! `sysctls` are of the pod; `capabilities` and `readOnlyRootFilesystem` are of a container. Charts have a value
-//! for each, and hand on what it says.
+//! `sysctls` are of the pod; `capabilities` and `readOnlyRootFilesystem` are of a container. Charts have a
+//! value for each, and hand on what it says.
 //!
-//! The rule goes by the names: `podSecurityContext` is the pod's, `containerSecurityContext` a container's, and
-//! `securityContext` the one of them that has no value of its own beside it.
+//! The rule goes by the names: `podSecurityContext` is the pod's, `containerSecurityContext` a container's,
+//! and `securityContext` the one of them that has no value of its own beside it.
 //!
-//! People see: `unknown field "spec.template.spec.containers[0].securityContext.fsGroup"`, `field not declared in
-//! schema`, or nothing: the field is dropped, and a volume belongs to root.
+//! People see: `unknown field "spec.template.spec.containers[0].securityContext.fsGroup"`, `field not
+//! declared in schema`, or nothing: the field is dropped, and a volume belongs to root.
 //!
 //! ## Bad
 //! ```yaml
@@ -126,12 +126,11 @@ fn finding(used: &ChartUse, (key, fields): (&str, &[&str]), place: Option<Span>)
     Finding::new(RULE.incident, diagnostic).likely()
 }
 
+/// What is called for a map, with the steps to it.
+type FoundMap<'f, 'v> = dyn FnMut(&[Step<'v>], &'v Map<String, Value>) + 'f;
+
 /// Calls back for each map among values, with the steps to it.
-fn each_map<'v>(
-    value: &'v Value,
-    path: &mut Vec<Step<'v>>,
-    found: &mut dyn FnMut(&[Step<'v>], &'v Map<String, Value>),
-) {
+fn each_map<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, found: &mut FoundMap<'_, 'v>) {
     if path.len() > MAX_DEPTH {
         return;
     }

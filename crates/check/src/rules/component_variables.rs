@@ -1,5 +1,6 @@
 //! Variables of Flux that a component asks for, and that one of the Kustomizations which build it does not
-//! give, while the others give it themselves. That says enough where it is not seen what else gives variables.
+//! give, while the others give it themselves. That says enough where it is not seen what else gives
+//! variables.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},

@@ -8,11 +8,13 @@
 //!
 //! ## Bad
 //! ```yaml
-//! source: {repoURL: https://prometheus-community.github.io/charts, chart: prometheus, targetRevision: 25.0.0}
+//! source: {repoURL: https://prometheus-community.github.io/charts, chart: prometheus, targetRevision:
+//! 25.0.0}
 //! ```
 //! ## Good
 //! ```yaml
-//! source: {repoURL: https://prometheus-community.github.io/helm-charts, chart: prometheus, targetRevision: 25.0.0}
+//! source: {repoURL: https://prometheus-community.github.io/helm-charts, chart: prometheus, targetRevision:
+//! 25.0.0}
 //! ```
 //! ## When to suppress
 //! Where the host publishes charts in a folder that is newer than this version of Tiphys.

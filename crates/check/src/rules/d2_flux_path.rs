@@ -69,8 +69,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// The folder that a Kustomization of the source that `flux bootstrap` makes builds, where nothing of that source
-/// is found from the root of the repository: the one folder that ends so, and has the manifest in it or beside.
+/// The folder that a Kustomization of the source that `flux bootstrap` makes builds, where nothing of that
+/// source is found from the root of the repository: the one folder that ends so, and has the manifest in it
+/// or beside.
 fn moved_below(context: &Context<'_>, object: &Object) -> Option<(String, String)> {
     let survey = context.survey;
     let source = object.value().str_at(&["spec", "sourceRef", "name"])?;

@@ -1,8 +1,8 @@
 //! # One item stands where a chart reads a list of items
 //!
-//! Charts hand lists of Kubernetes on as they are: hosts and `tls` of an Ingress, tolerations. Without the dash
-//! before it, an item is a map: a template that walks through it gets the values of its keys, one after the
-//! other, and what it makes of them is refused.
+//! Charts hand lists of Kubernetes on as they are: hosts and `tls` of an Ingress, tolerations. Without the
+//! dash before it, an item is a map: a template that walks through it gets the values of its keys, one after
+//! the other, and what it makes of them is refused.
 //!
 //! People see: `can't evaluate field host in type interface {}`, `range can't iterate over …`,
 //! `cannot overwrite table with non table`, `Invalid type. Expected: array, given: object`.

@@ -7,8 +7,8 @@
 //! People see: `metadata.name: Invalid value: "-data"`, `Required value`, or a program that asks an address
 //! such as `https://.example.com`.
 //!
-//! The rule speaks where everything that gives variables is in the repository, of a container's own variables in
-//! its script, and where nearly all who build
+//! The rule speaks where everything that gives variables is in the repository, of a container's own variables
+//! in its script, and where nearly all who build
 //! a component give a variable themselves. Scripts have variables of
 //! their own: there `$NAME`, or `$${NAME}`, is left as it is. In other texts for programs it is an
 //! information. `${1}`, the group of a pattern, is a name that no variable has: it becomes nothing wherever

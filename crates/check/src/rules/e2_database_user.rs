@@ -4,8 +4,8 @@
 //! `app` where it says nothing), and others only through `managed.roles` and Database resources. An address
 //! with another name is answered with a refusal.
 //!
-//! People see: `password authentication failed for user "shop"`, `role "shop" does not exist`, `database "shop"
-//! does not exist`.
+//! People see: `password authentication failed for user "shop"`, `role "shop" does not exist`, `database
+//! "shop" does not exist`.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,8 +1,8 @@
 //! # An object of Flux asks for a Secret or ConfigMap that lives in another namespace
 //!
-//! `postBuild.substituteFrom`, `valuesFrom` and `secretRef` have no namespace: Flux looks in that of the object
-//! that names them. What the workloads of an application have in their own namespace is not there for the
-//! Kustomization, which lives in `flux-system`.
+//! `postBuild.substituteFrom`, `valuesFrom` and `secretRef` have no namespace: Flux looks in that of the
+//! object that names them. What the workloads of an application have in their own namespace is not there for
+//! the Kustomization, which lives in `flux-system`.
 //!
 //! People see: `secrets "cluster-vars" not found`, a Kustomization that never becomes Ready.
 //!

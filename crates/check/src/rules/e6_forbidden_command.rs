@@ -258,8 +258,8 @@ const OF_CLUSTER: [&str; 7] = [
     "volumeattachments",
 ];
 
-/// The plain texts that a script gives its variables, and those of the container; nothing of one that is given
-/// several.
+/// The plain texts that a script gives its variables, and those of the container; nothing of one that is
+/// given several.
 fn variables(script: &str, container: &Container<'_>) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in script.lines() {

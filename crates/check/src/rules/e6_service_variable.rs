@@ -4,8 +4,8 @@
 //! that is called `kafka`. A program whose own settings are called so takes the text for its port, and does
 //! not start. It is nearly always the program's own Service.
 //!
-//! People see: `port is deprecated. Please use KAFKA_ADVERTISED_LISTENERS instead.`, `Invalid number value for
-//! N8N_PORT: tcp://…`, `'tcp://…' is not a valid port`, a pod in CrashLoopBackOff.
+//! People see: `port is deprecated. Please use KAFKA_ADVERTISED_LISTENERS instead.`, `Invalid number value
+//! for N8N_PORT: tcp://…`, `'tcp://…' is not a valid port`, a pod in CrashLoopBackOff.
 //!
 //! ## Bad
 //! ```yaml

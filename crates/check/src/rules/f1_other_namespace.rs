@@ -5,8 +5,8 @@
 //!
 //! People see: timeouts between two pods, though a policy names both.
 //!
-//! The rule speaks where pods with all of the labels are in one other namespace alone, and nothing hidden that
-//! is called like them goes to the namespace that is named.
+//! The rule speaks where pods with all of the labels are in one other namespace alone, and nothing hidden
+//! that is called like them goes to the namespace that is named.
 //!
 //! ## Bad
 //! ```yaml
@@ -115,8 +115,8 @@ fn wanted_labels(selector: &Value) -> Option<Vec<(&str, Vec<&str>)>> {
     Some(labels)
 }
 
-/// What Applications that are not seen bring into a cluster: by namespace their names, and those of their charts
-/// and folders. What they do not say the namespace of stands under none.
+/// What Applications that are not seen bring into a cluster: by namespace their names, and those of their
+/// charts and folders. What they do not say the namespace of stands under none.
 type HiddenNames<'a> = HashMap<&'a str, Vec<String>>;
 
 fn hidden_names<'a>(context: &'a Context<'_>, cluster: &Cluster<'_>) -> HiddenNames<'a> {
@@ -135,8 +135,8 @@ fn hidden_names<'a>(context: &'a Context<'_>, cluster: &Cluster<'_>) -> HiddenNa
     found
 }
 
-/// Whether something that is not seen may bring pods with the labels into a namespace: it is called like one of
-/// their values, or is a folder with anything in it.
+/// Whether something that is not seen may bring pods with the labels into a namespace: it is called like one
+/// of their values, or is a folder with anything in it.
 fn may_hold(hidden: &HiddenNames<'_>, cluster: &Cluster<'_>, peer: &Peer<'_>) -> bool {
     let Some(names) = hidden.get(peer.namespace) else { return cluster.is_partly_hidden(peer.namespace) };
     let values = peer.labels.iter().flat_map(|(_, values)| values);

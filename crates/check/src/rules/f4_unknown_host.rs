@@ -1,7 +1,7 @@
 //! # A pod is given the address of a Service that is not there
 //!
-//! The environment, the arguments and the ConfigMaps of a pod name its peers, as annotations of an Ingress and
-//! custom resources do: `http://backend:8080` for a
+//! The environment, the arguments and the ConfigMaps of a pod name its peers, as annotations of an Ingress
+//! and custom resources do: `http://backend:8080` for a
 //! Service of its own namespace, `db.data.svc.cluster.local` for one of another. The cluster's DNS knows a
 //! Service by its name and namespace, and by nothing else. This is told where nothing makes the Service, and
 //! another one is called nearly so, or is called so and lives in another namespace. Of much used charts that

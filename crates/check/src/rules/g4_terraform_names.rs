@@ -2,8 +2,8 @@
 //!
 //! A variable, local value or resource that no file of the folder declares; an argument that a module of the
 //! repository does not take, or one that it must be given; an output that it does not have, also where its
-//! state is read with `terraform_remote_state`; a folder that is not there. Terraform refuses the whole of it before it plans – nearly always after something was renamed
-//! in one of two places.
+//! state is read with `terraform_remote_state`; a folder that is not there. Terraform refuses the whole of it
+//! before it plans – nearly always after something was renamed in one of two places.
 //!
 //! People see: `Error: Reference to undeclared input variable`, `Error: Reference to undeclared resource`,
 //! `Error: Unsupported argument`, `Error: Missing required argument`, `Error: Unsupported attribute`,
@@ -71,7 +71,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Outputs that a module reads from the state of another module of the repository, which has none of the name.
+/// Outputs that a module reads from the state of another module of the repository, which has none of the
+/// name.
 fn remote_states(modules: &BTreeMap<&str, Module<'_>>, module: &Module<'_>) -> Vec<UndeclaredName> {
     let mut found: Vec<UndeclaredName> = Vec::new();
     let is_state = |block: &&&Block| {
@@ -80,7 +81,7 @@ fn remote_states(modules: &BTreeMap<&str, Module<'_>>, module: &Module<'_>) -> V
     for state in module.blocks.iter().filter(is_state) {
         let Some(name) = state.labels.get(1) else { continue };
         let mut owners = modules.iter().filter(|(_, it)| it.is_whole && it.keeps_state_of(state));
-        // Two that keep it in one place are told apart by what is not seen.
+        // Which of two that keep it in one place is meant depends on what is not seen.
         let (Some((folder, owner)), None) = (owners.next(), owners.next()) else { continue };
         let outputs: BTreeSet<&str> = owner.labels_of("output").collect();
         for reference in module.blocks.iter().flat_map(|block| read(block)).filter(|it| !it.is_tried) {

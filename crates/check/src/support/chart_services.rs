@@ -79,8 +79,8 @@ fn in_scope<'a>(
     released.filter(move |(_, release)| release.scope == scope && release.namespace == namespace)
 }
 
-/// Whether something is not seen that may bring a Service of a name into a namespace, and is no known chart. A
-/// release calls its Services after itself or its chart.
+/// Whether something is not seen that may bring a Service of a name into a namespace, and is no known chart.
+/// A release calls its Services after itself or its chart.
 fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str, name: &str) -> bool {
     let known: HashSet<AppId> = in_scope(context, cluster, namespace)
         .filter(|(used, _)| KnownChart::of_use(used).is_some())

@@ -204,8 +204,8 @@ impl<'a> Cluster<'a> {
             || [namespace, ""].iter().any(|namespace| installed(namespace))
     }
 
-    /// Whether an object's name begins like that of a custom resource other than a HelmRelease, or of a release
-    /// elsewhere: what comes of these is called so.
+    /// Whether an object's name begins like that of a custom resource other than a HelmRelease, or of a
+    /// release elsewhere: what comes of these is called so.
     pub(crate) fn is_begun_by(&self, namespace: &str, name: &str) -> bool {
         let is_begun = |text: &&str| text.len() >= SHORTEST_BEGIN && name.starts_with(*text);
         let begun = |namespace: &str| self.operated.get(namespace).into_iter().flatten().any(is_begun);
