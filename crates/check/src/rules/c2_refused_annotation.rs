@@ -93,6 +93,12 @@ fn ranges(context: &Context<'_>, report: &mut Report) {
             }
             let mut wrong = listed.split(',').map(str::trim).filter(|it| !it.is_empty() && !is_range(it));
             let Some(first) = wrong.next() else { continue };
+            // What nothing applies as it stands, somebody fills in before.
+            let is_form =
+                first.chars().all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '-' | '/' | '0'..='9'));
+            if is_form && matches!(object.owner, Owner::Unit(_)) {
+                continue;
+            }
             let diagnostic = RULE
                 .diagnostic(format!(
                     "{key} of {} has {first}, which is no range of addresses",

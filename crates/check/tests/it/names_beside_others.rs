@@ -256,6 +256,9 @@ fn an_annotation_lists_ranges_of_addresses() {
     assert_eq!(of("203.0.113.0/33"), 1);
     assert_eq!(of("203.0.113.0/24, 2001:db8::/32,198.51.100.7"), 0);
     assert_eq!(of("${OFFICE}"), 0);
+    // A form that nothing applies.
+    let form = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: shop\n  annotations: {nginx.ingress.kubernetes.io/whitelist-source-range: FILL_IN}\nspec: {ingressClassName: nginx, rules: []}\n";
+    assert!(found("C2-refused-annotation", &[("shop/a.yaml", form)]).is_empty());
 }
 
 #[test]
