@@ -1,10 +1,10 @@
 //! What a rule is.
 
-use std::sync::OnceLock;
+use std::{collections::HashSet, sync::OnceLock};
 
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
-    Object, Survey,
+    Object, ObjectScope, Survey,
     edges::Edges,
     network::{flows, networks},
     order::Order,
@@ -18,6 +18,7 @@ use crate::{
         chart_uses::{self, ChartUse},
         cluster::{self, Cluster},
         crds::Definitions,
+        known_charts::KnownChart,
     },
 };
 
@@ -71,6 +72,7 @@ pub struct Context<'a> {
     analyses: OnceLock<Analyses<'a>>,
     chart_uses: OnceLock<Vec<ChartUse>>,
     clusters: OnceLock<Vec<Cluster<'a>>>,
+    unreached: OnceLock<Vec<Cluster<'a>>>,
     definitions: OnceLock<Definitions<'a>>,
     networks: OnceLock<Vec<(Network, Vec<Flow>)>>,
 }
@@ -98,6 +100,7 @@ impl<'a> Context<'a> {
             analyses: OnceLock::new(),
             chart_uses: OnceLock::new(),
             clusters: OnceLock::new(),
+            unreached: OnceLock::new(),
             definitions: OnceLock::new(),
             networks: OnceLock::new(),
         }
@@ -111,6 +114,26 @@ impl<'a> Context<'a> {
     /// The clusters of all environments, as their Applications fill them.
     pub(crate) fn clusters(&self) -> &[Cluster<'a>] {
         self.clusters.get_or_init(|| cluster::all(self.survey))
+    }
+
+    /// What neither an Application nor Flux reaches and releases a known chart, as clusters of which only a
+    /// part is seen.
+    pub(crate) fn unreached_clusters(&self) -> &[Cluster<'a>] {
+        self.unreached.get_or_init(|| {
+            let flux = self.survey.flux.as_deref();
+            let objects = flux.iter().flat_map(|flux| &flux.objects);
+            let applied: HashSet<&str> = objects.map(|it| it.rendered.location.file.as_ref()).collect();
+            let known = self.chart_uses().iter().filter(|it| KnownChart::of_use(it).is_some());
+            let scopes = known.filter_map(|it| it.release.as_ref()).map(|release| &release.scope);
+            let units: HashSet<&ObjectScope> = scopes
+                .filter(|scope| matches!(scope, ObjectScope::Unit(_)))
+                .filter(|scope| {
+                    let mut files = self.survey.objects_in(scope).map(|it| &it.rendered.location.file);
+                    !files.any(|file| applied.contains(file.as_ref()))
+                })
+                .collect();
+            cluster::of_units(self.survey, &units)
+        })
     }
 
     /// The definitions of custom resources, whose schemas are read once.

@@ -5,7 +5,8 @@
 //! check without `apiVersion`: Flux takes it for one of the workloads of Kubernetes, and finds no other kind.
 //!
 //! People see: `dependency 'flux-system/cert-manager' is not ready`, `unable to get 'flux-system/db'
-//! dependency: kustomizations.kustomize.toolkit.fluxcd.io "db" not found`, `no matches for kind "HelmRelease"`.
+//! dependency: kustomizations.kustomize.toolkit.fluxcd.io "db" not found`, `no matches for kind
+//! "HelmRelease"`.
 //!
 //! ## Bad
 //! ```yaml
@@ -21,7 +22,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_diag::{Severity, similar_names};
-use tiphys_graph::{Object, ObjectId};
+use tiphys_graph::{Object, ObjectId, unused_folders};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
@@ -49,8 +50,10 @@ pub(super) const RULE: Rule = Rule {
 const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"];
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let all: Vec<&Object> =
-        context.survey.objects.iter().filter(|it| GROUPS.contains(&it.key.group.as_str())).collect();
+    // What was put away is there for nobody.
+    let is_in_use = |it: &&Object| unused_folders::put_away(&it.rendered.location.file).is_none();
+    let of_flux = context.survey.objects.iter().filter(|it| GROUPS.contains(&it.key.group.as_str()));
+    let all: Vec<&Object> = of_flux.filter(is_in_use).collect();
     let flux = Flux::from_survey(context.survey);
     let idle = idle_files(context, &all);
     let mut once = Once::default();
@@ -246,7 +249,8 @@ fn is_written(context: &Context<'_>, near: &Object, name: &str) -> bool {
         value.trim().trim_matches(['"', '\'']) == name
     };
     let has = |text: &str| text.contains(&kind) && text.lines().any(is_name);
-    let mut files = context.survey.files.ending(&WRITTEN);
+    let files = context.survey.files.ending(&WRITTEN);
+    let mut files = files.filter(|path| unused_folders::put_away(path).is_none());
     name == "flux-system" || files.any(|path| context.survey.files.text(path).is_some_and(|text| has(&text)))
 }
 

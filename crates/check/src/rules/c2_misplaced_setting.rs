@@ -5,6 +5,9 @@
 //! nothing is refused, and the setting has no effect. The same holds of `configs.cm`, `configs.params` and
 //! `configs.rbac` among the values of its chart.
 //!
+//! Of `argocd-rbac-cm` all keys are known: another one, such as `policy` for `policy.csv`, is read by nobody
+//! either.
+//!
 //! People see: nothing – or what the setting was to prevent: `ERR_TOO_MANY_REDIRECTS` where
 //! `server.insecure` is not read, `application in namespace "team" is not permitted to use project`.
 //!
@@ -21,13 +24,13 @@
 //! ## When to suppress
 //! Where a plugin or another program reads the key.
 
-use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_diag::{Diagnostic, Severity, Span, similar_names};
 use tiphys_value::{Location, ObjectExt, Value};
 
 use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths::keys, value_steps::Step},
+    support::{dedup::Once, field_paths::keys, placeholders, value_steps::Step},
 };
 
 /// See the module.
@@ -111,6 +114,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in &context.survey.objects {
         let is_map = object.key.kind == "ConfigMap" && object.key.group.is_empty();
         let Some(here) = ALL.iter().find(|it| is_map && it.name == object.key.name) else { continue };
+        for key in unknown_of_access(object.value().get("data"), here) {
+            let place = context.survey.span(object, &keys(&["data", key]));
+            once.add(key, RULE.finding(context, object, unknown(&object.title(), key, place)));
+        }
         for (key, right) in misplaced(object.value().get("data"), here) {
             if !is_set(context, right, key) {
                 let what = format!("{} has {key}", object.title());
@@ -125,6 +132,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (index, values) in used.values.iter().enumerate() {
             for here in &ALL {
                 let section = values.get("configs").and_then(|configs| configs.get(here.section));
+                for key in unknown_of_access(section, here) {
+                    let steps = ["configs", here.section, key].map(Step::Key);
+                    let place = place_of(context, used, index, &steps).unwrap_or_else(|| used.span.clone());
+                    let what = format!("configs.{} of {}", here.section, used.by);
+                    once.add(key, Finding::new(RULE.incident, unknown(&what, key, place)));
+                }
                 for (key, right) in misplaced(section, here) {
                     // Where the right one has it, too, this one does no harm.
                     if used.value(&["configs", right.section, key]).is_some() {
@@ -169,6 +182,37 @@ fn patches(context: &Context<'_>, once: &mut Once) {
             );
             once.add(key, Finding::new(RULE.incident, diagnostic));
         }
+    }
+}
+
+/// The keys of the access rules' map that nothing reads, and that none of the other maps is read for.
+fn unknown_of_access<'a>(map: Option<&'a Value>, here: &Settings) -> Vec<&'a str> {
+    /// What the chart has in this section besides.
+    const OF_CHART: [&str; 3] = ["annotations", "create", "labels"];
+    if here.section != "rbac" {
+        return Vec::new();
+    }
+    // Argo CD joins `policy.csv` with every `policy.NAME.csv`.
+    let is_policy = |key: &str| key.starts_with("policy.") && key.ends_with(".csv");
+    let is_known = |key: &str| ALL.iter().any(|it| has(it, key)) || OF_CHART.contains(&key) || is_policy(key);
+    let all = map.and_then(Value::as_object).into_iter().flatten();
+    let is_open = |key: &str| key.starts_with('_') || placeholders::is_in(key);
+    let given = all.filter(|(_, value)| !value.is_null()).map(|(key, _)| key.as_str());
+    given.filter(|key| !is_known(key) && !is_open(key)).collect()
+}
+
+/// That nobody reads a key of the access rules' map.
+fn unknown(what: &str, key: &str, place: Span) -> Diagnostic {
+    let known = ["policy.csv", "policy.default", "policy.matchMode", "scopes"];
+    let near = known.into_iter().find(|it| it.starts_with(&format!("{key}.")));
+    let near = near.or_else(|| similar_names::nearest_slip(key, known.into_iter()));
+    let diagnostic = RULE
+        .diagnostic(format!("{what} has {key}, which Argo CD does not read"))
+        .at(place, "nobody reads this")
+        .because(format!("of argocd-rbac-cm it reads {}, and every policy.NAME.csv", known.join(", ")));
+    match near {
+        Some(near) => diagnostic.help(format!("write {near}")),
+        None => diagnostic.help("take it out"),
     }
 }
 

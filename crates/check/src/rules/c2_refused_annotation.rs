@@ -6,6 +6,9 @@
 //! The AWS Load Balancer Controller makes no load balancer where `ssl-redirect` names a port on which
 //! `listen-ports` has no HTTPS.
 //!
+//! Annotations that list ranges of addresses take nothing else: with a name or a text to be filled in,
+//! ingress-nginx denies the whole place, and a cloud makes no load balancer.
+//!
 //! People see: `admission webhook "validate.nginx.ingress.kubernetes.io" denied the request:
 //! nginx.ingress.kubernetes.io/configuration-snippet annotation cannot be used. Snippet directives are
 //! disabled by the Ingress administrator`, `Failed build model due to ingress: listener does not exist for
@@ -22,6 +25,8 @@
 //!
 //! ## When to suppress
 //! Where the Ingress is for another controller of the same class.
+
+use std::net::IpAddr;
 
 use tiphys_diag::Severity;
 use tiphys_graph::Owner;
@@ -59,6 +64,67 @@ const FIRST: &str = "4.8.0";
 fn check(context: &Context<'_>, report: &mut Report) {
     snippets(context, report);
     listeners(context, report);
+    ranges(context, report);
+}
+
+/// Annotations of Ingresses and Services that list ranges of addresses, with what becomes of a wrong one.
+const RANGES: [(&str, &str); 7] = [
+    ("nginx.ingress.kubernetes.io/whitelist-source-range", DENIED),
+    ("nginx.ingress.kubernetes.io/allowlist-source-range", DENIED),
+    ("nginx.ingress.kubernetes.io/denylist-source-range", DENIED),
+    ("haproxy.org/allow-list", DENIED),
+    ("alb.ingress.kubernetes.io/inbound-cidrs", NOT_MADE),
+    ("service.beta.kubernetes.io/load-balancer-source-ranges", NOT_MADE),
+    ("service.beta.kubernetes.io/azure-allowed-ip-ranges", NOT_MADE),
+];
+const DENIED: &str = "the controller cannot read the list, and denies what the Ingress leads to";
+const NOT_MADE: &str = "the controller cannot read the list, and makes no load balancer";
+
+/// Ranges of addresses that are none.
+fn ranges(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    let objects = context.survey.objects.iter().filter(|it| matches!(&*it.key.kind, "Ingress" | "Service"));
+    for object in objects.filter(|it| !unrendered_files::may_be_a_patch(context.survey, it)) {
+        for (key, effect) in RANGES {
+            let Some(listed) = object.value().annotation(key) else { continue };
+            // What a template or a variable fills in is not told.
+            if ["$", "{{", "(("].iter().any(|open| listed.contains(open)) {
+                continue;
+            }
+            let mut wrong = listed.split(',').map(str::trim).filter(|it| !it.is_empty() && !is_range(it));
+            let Some(first) = wrong.next() else { continue };
+            // What nothing applies as it stands, somebody fills in before.
+            let is_form =
+                first.chars().all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '-' | '/' | '0'..='9'));
+            if is_form && matches!(object.owner, Owner::Unit(_)) {
+                continue;
+            }
+            let diagnostic = RULE
+                .diagnostic(format!(
+                    "{key} of {} has {first}, which is no range of addresses",
+                    object.title()
+                ))
+                .at(
+                    context.survey.span(object, &keys(&["metadata", "annotations", key])),
+                    "read as ranges between commas",
+                )
+                .because(effect)
+                .help("write ranges such as 203.0.113.0/24, with commas between them");
+            once.add(first, RULE.finding(context, object, diagnostic));
+        }
+    }
+    once.report(report);
+}
+
+/// Whether a text is an address, or a range of addresses.
+fn is_range(text: &str) -> bool {
+    let (address, bits) = text.split_once('/').unwrap_or((text, "0"));
+    let most = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
 }
 
 /// Redirects of AWS's controller to a port that it is not told to listen on.

@@ -408,6 +408,7 @@ impl<'v> Reader<'v> {
     fn containers(&mut self, values: &'v Value) {
         for (controller, of_controller) in self.controllers.clone() {
             for kind in ["containers", "initContainers"] {
+                self.no_container((controller, kind), of_controller);
                 for (name, container) in enabled(of_controller, kind) {
                     let path =
                         [Step::Key("controllers"), Step::Key(controller), Step::Key(kind), Step::Key(name)];
@@ -417,6 +418,18 @@ impl<'v> Reader<'v> {
                     self.probes(&path, container);
                 }
             }
+        }
+    }
+
+    /// What stands among the containers and is none: a field that is indented too far.
+    fn no_container(&mut self, (controller, kind): (&'v str, &'v str), of_controller: &'v Value) {
+        let entries = of_controller.get(kind).and_then(Value::as_object).into_iter().flatten();
+        for (name, _) in entries.filter(|(_, it)| !it.is_object() && !it.is_null()) {
+            let path =
+                vec![Step::Key("controllers"), Step::Key(controller), Step::Key(kind), Step::Key(name)];
+            let message =
+                format!("{name} of controller {controller} stands among the {kind}, and is no container");
+            self.faults.push(WrongPart { path, message, spelling: None, silent: None });
         }
     }
 

@@ -18,13 +18,13 @@
 //! Where the folder is on the branch or in the repository that the source reads, and not here.
 
 use tiphys_diag::{Severity, similar_names};
-use tiphys_graph::Object;
+use tiphys_graph::{Object, is_of_flux};
 use tiphys_value::ObjectExt;
-use tiphys_vfs::normalize;
+use tiphys_vfs::{join, normalize};
 
 use crate::{
     Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, placeholders, unused_files},
+    support::{dedup::Once, field_paths::keys, flux::built_folder, placeholders, unused_files},
 };
 
 /// See the module.
@@ -52,6 +52,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(&path, missing(context, object, &path));
         }
     }
+    // All of them are wrong in one way: the uppermost stands for the others.
+    let of_flux = survey.objects.iter().filter(|it| is_of_flux(it.value()));
+    let moved = of_flux.filter_map(|it| Some((it, moved_below(context, it)?)));
+    if let Some((object, (path, moved))) = moved.min_by_key(|(_, (path, _))| path.len()) {
+        once.add(&path, below_another(context, object, &path, &moved));
+    }
     for object in survey.objects.iter().filter(|it| it.key.kind == "ImageUpdateAutomation") {
         let own = object.value().str_at(&["spec", "update", "path"]);
         let own = own.filter(|path| !placeholders::is_in(path) && is_read_here(context, object));
@@ -62,6 +68,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// The folder that a Kustomization of the source that `flux bootstrap` makes builds, where nothing of that
+/// source is found from the root of the repository: the one folder that ends so, and has the manifest in it
+/// or beside.
+fn moved_below(context: &Context<'_>, object: &Object) -> Option<(String, String)> {
+    let survey = context.survey;
+    let source = object.value().str_at(&["spec", "sourceRef", "name"])?;
+    let path = built_folder(object).filter(|_| source == "flux-system")?;
+    let file = object.rendered.location.file.as_ref();
+    let is_open = survey.flux_sources.start("GitRepository", source).is_some();
+    let first = path.split('/').next().unwrap_or_default();
+    if is_open || survey.files.has_folder(first) || unused_files::is_in_unused_folder(file) {
+        return None;
+    }
+    // Where the manifest itself lies below a folder of the name, that one was moved with it.
+    let at = format!("/{file}").find(&format!("/{first}/")).filter(|at| *at > 0)?;
+    let moved = join(&file[..at], &path).ok()?;
+    survey.files.has_folder(&moved).then_some((path, moved))
+}
+
+fn below_another(context: &Context<'_>, object: &Object, path: &str, moved: &str) -> crate::Finding {
+    let diagnostic = RULE
+        .diagnostic(format!("{} builds {path}, which is not in the repository", object.title()))
+        .at(context.survey.span(object, &keys(&["spec", "path"])), "there is no such folder")
+        .because("kustomization path not found: the path counts from the root of the repository")
+        .help(format!("write ./{moved}"));
+    RULE.finding(context, object, diagnostic).likely()
 }
 
 /// Whether an automation writes to this repository: the Kustomizations that build folders of it read the same

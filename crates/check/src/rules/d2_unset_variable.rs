@@ -7,7 +7,9 @@
 //! People see: `metadata.name: Invalid value: "-data"`, `Required value`, or a program that asks an address
 //! such as `https://.example.com`.
 //!
-//! The rule speaks where everything that gives variables is in the repository. Scripts have variables of
+//! The rule speaks where everything that gives variables is in the repository, of a container's own variables
+//! in its script, and where nearly all who build
+//! a component give a variable themselves. Scripts have variables of
 //! their own: there `$NAME`, or `$${NAME}`, is left as it is. In other texts for programs it is an
 //! information. `${1}`, the group of a pattern, is a name that no variable has: it becomes nothing wherever
 //! the variables come from. `{$NAME}` is no variable at all, but a mapping of YAML: it is told, too. A
@@ -40,6 +42,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::{Object, Survey, UnsetVariable, is_of_flux, survey::flux_variables};
 use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
 
+use super::component_variables;
 use crate::{
     Context, Finding, Report, Rule,
     support::{dedup::Once, field_paths::keys, placeholders, unused_files, value_steps::each_text},
@@ -103,6 +106,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             [only] if !own.contains(only.name.as_str()) => once.add_by(only.name.clone(), finding),
             _ => once.add(&first.name, finding),
         }
+    }
+    for (variable, finding) in component_variables::findings(context, &given) {
+        once.add(&variable, finding);
     }
     for object in &flux.objects {
         each_exchanged(object.value(), &mut FieldPath::default(), &mut |path, text| {

@@ -4,8 +4,8 @@
 //! `app` where it says nothing), and others only through `managed.roles` and Database resources. An address
 //! with another name is answered with a refusal.
 //!
-//! People see: `password authentication failed for user "shop"`, `role "shop" does not exist`, `database "shop"
-//! does not exist`.
+//! People see: `password authentication failed for user "shop"`, `role "shop" does not exist`, `database
+//! "shop" does not exist`.
 //!
 //! ## Bad
 //! ```yaml
@@ -28,12 +28,13 @@ use std::{collections::BTreeSet, sync::LazyLock};
 use regex::Regex;
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Survey};
-use tiphys_value::{FieldPath, ObjectExt, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
         dedup::Once,
+        field_paths::keys,
         placeholders,
         pods::{list, text},
         unused_files,
@@ -70,6 +71,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     }
     let mut once = Once::default();
+    for cluster in clusters.iter().filter(|it| !unused_files::is_in_unused_folder(&it.rendered.location.file))
+    {
+        secrets_of_others(context, cluster, &mut once);
+    }
     for object in &survey.objects {
         if unused_files::is_in_unused_folder(&object.rendered.location.file) {
             continue;
@@ -117,6 +122,44 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Secrets that a Cluster takes a user's password from, and that name another user.
+fn secrets_of_others(context: &Context<'_>, cluster: &Object, once: &mut Once) {
+    let spec = &cluster.value()["spec"];
+    let managed = spec.get("managed").map(|it| list(it, "roles")).unwrap_or_default();
+    let mut users: Vec<(&str, &str, FieldPath)> = Vec::new();
+    for (at, role) in managed.iter().enumerate() {
+        let secret = role.str_at(&["passwordSecret", "name"]).unwrap_or_default();
+        let path = keys(&["spec", "managed", "roles"]).index(at).key("passwordSecret").key("name");
+        users.push((text(role, "name"), secret, path));
+    }
+    if let Some(initdb) = spec.at(&["bootstrap", "initdb"]) {
+        let secret = initdb.str_at(&["secret", "name"]).unwrap_or_default();
+        users.push((text(initdb, "owner"), secret, keys(&["spec", "bootstrap", "initdb", "secret", "name"])));
+    }
+    for (user, secret, path) in
+        users.into_iter().filter(|(user, secret, _)| !user.is_empty() && !secret.is_empty())
+    {
+        let key = ResourceKey::new("", "Secret", &cluster.key.namespace, secret);
+        let mut made = context.survey.with_key(&key).filter(|it| it.lives_with(cluster));
+        let Some(made) = made.next() else { continue };
+        let Some(named) = made.value().str_at(&["stringData", "username"]) else { continue };
+        if named == user
+            || placeholders::is_in(named)
+            || placeholders::is_in(user)
+            || named.starts_with("ENC[")
+        {
+            continue;
+        }
+        let diagnostic = RULE
+            .diagnostic(format!("{} has user {user}, and Secret/{secret} is for {named}", cluster.title()))
+            .at(context.survey.span(cluster, &path), "its password is taken from there")
+            .see(context.survey.span(made, &keys(&["stringData", "username"])), format!("names {named}"))
+            .because("the operator takes a password only from a Secret whose username is that of the user")
+            .help(format!("write username: {user}"));
+        once.add(secret, RULE.finding(context, cluster, diagnostic));
+    }
 }
 
 /// The users and databases that a Cluster makes.

@@ -1,10 +1,13 @@
 //! # An object of Flux asks for a Secret or ConfigMap that lives in another namespace
 //!
-//! `postBuild.substituteFrom`, `valuesFrom` and `secretRef` have no namespace: Flux looks in that of the object
-//! that names them. What the workloads of an application have in their own namespace is not there for the
-//! Kustomization, which lives in `flux-system`.
+//! `postBuild.substituteFrom`, `valuesFrom` and `secretRef` have no namespace: Flux looks in that of the
+//! object that names them. What the workloads of an application have in their own namespace is not there for
+//! the Kustomization, which lives in `flux-system`.
 //!
 //! People see: `secrets "cluster-vars" not found`, a Kustomization that never becomes Ready.
+//!
+//! So it is with a source that a HelmRelease names without its namespace, where the Kustomization moves the
+//! release to `targetNamespace`.
 //!
 //! The rule speaks where the repository makes an object of this name in exactly one other namespace, and
 //! nothing copies it; and where nothing makes one, but something beside it of nearly that name, which nothing
@@ -26,7 +29,7 @@ use std::{cell::LazyCell, collections::HashSet};
 
 use tiphys_diag::{Diagnostic, Severity, similar_names};
 use tiphys_graph::{Object, Survey};
-use tiphys_value::{FieldPath, Value};
+use tiphys_value::{FieldPath, Location, ObjectExt, Value};
 use tiphys_vfs::parent;
 
 use crate::{
@@ -59,6 +62,13 @@ struct Named<'a> {
     field: FieldPath,
 }
 
+impl Named<'_> {
+    /// Whether it is a source of Flux's.
+    fn is_source(&self) -> bool {
+        !matches!(self.kind, "Secret" | "ConfigMap")
+    }
+}
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey.flux.as_deref().unwrap_or(context.survey);
     let mut once = Once::default();
@@ -66,11 +76,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         |it: &&Object| it.key.group.ends_with("toolkit.fluxcd.io") && !it.key.namespace.is_empty();
     let wanted: LazyCell<HashSet<&str>, _> =
         LazyCell::new(|| survey.objects.iter().flat_map(names).map(|it| it.name).collect());
+    let stated = stated_namespaces(context.survey);
     for object in survey.objects.iter().filter(is_of_flux) {
         if unrendered_files::may_be_a_patch(survey, object) || placeholders::is_in(&object.key.namespace) {
             continue;
         }
-        for named in names(object) {
+        let is_moved = !stated.contains(&object.rendered.location);
+        let sources = source(object).filter(|_| is_moved);
+        for named in names(object).into_iter().chain(sources) {
             let mut makers: Vec<&Object> = survey.objects.iter().filter(|it| makes(it, &named)).collect();
             makers.dedup_by(|one, other| one.key.namespace == other.key.namespace);
             let is_here = |it: &&Object| {
@@ -86,9 +99,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
             {
                 misnamed(survey, object, &named, other, &mut once);
             }
-            let [maker] = makers[..] else { continue };
+            let maker = match makers[..] {
+                [maker] => maker,
+                // Of a source it does not matter which of several was meant: none is here.
+                [maker, ..] if named.is_source() => maker,
+                _ => continue,
+            };
             // A script may make the one that is asked for.
-            if is_here(&maker) || is_copied(&maker) || is_by_hand(context, named.name) {
+            let may_be_scripted = !named.is_source() && is_by_hand(context, named.name);
+            if makers.iter().any(is_here) || is_copied(&maker) || may_be_scripted {
                 continue;
             }
             let (own, other) = (&object.key.namespace, &maker.key.namespace);
@@ -108,6 +127,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Where manifests stand that say themselves in which namespace their object lives.
+fn stated_namespaces(survey: &Survey) -> HashSet<&Location> {
+    let says = |it: &&Object| it.value().str_at(&["metadata", "namespace"]).is_some();
+    survey.objects.iter().filter(says).map(|it| &it.rendered.location).collect()
 }
 
 /// A finding about an object of the clusters, which is one of theirs and not of the repository's.
@@ -176,6 +201,15 @@ fn has_same_end(one: &str, other: &str) -> bool {
 /// Whether a script, a job or Terraform speaks of a name, and may make what is called so.
 fn is_by_hand(context: &Context<'_>, name: &str) -> bool {
     is_spoken_of(context, name) || is_scripted(context, name)
+}
+
+/// The source that a HelmRelease names without a namespace.
+fn source(object: &Object) -> Option<Named<'_>> {
+    let places: [&[&str]; 2] = [&["spec", "chartRef"], &["spec", "chart", "spec", "sourceRef"]];
+    let (place, reference) = places.into_iter().find_map(|it| Some((it, object.value().at(it)?)))?;
+    let (kind, name) = (text(reference, "kind"), text(reference, "name"));
+    let is_plain = !name.is_empty() && !placeholders::is_in(name) && reference.get("namespace").is_none();
+    is_plain.then(|| Named { kind, name, field: keys(place).key("name") })
 }
 
 /// Whether an object is, or makes, what is named.

@@ -5,6 +5,8 @@
 //! `deployments/scale`, `logs` needs `pods/log`, `exec` needs `pods/exec`, and a rollout is restarted by a
 //! patch.
 //!
+//! A Role grants what it says in its own namespace alone: `kubectl -n other` needs one there.
+//!
 //! The rule speaks where the account has roles, all of which are in the repository, and none of them has
 //! the resource with a verb that the command needs. It reads commands of containers, and scripts that they
 //! mount from a ConfigMap.
@@ -23,7 +25,10 @@
 //! ## When to suppress
 //! Where somebody grants the rest by hand, or the script takes the refusal as an answer.
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use regex::Regex;
 use tiphys_diag::Severity;
@@ -55,7 +60,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A command of kubectl with a verb, and what follows it.
 static COMMAND: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let flags = r"(?:\s+(?:-n|--namespace)[ =]\S+|\s+--?[a-z][a-z-]*=\S+)*";
+    let flags = r"((?:\s+(?:-n|--namespace)[ =]\S+|\s+--?[a-z][a-z-]*=\S+)*)";
     let verbs = r"get|delete|patch|scale|annotate|label|logs|exec|create|rollout\s+restart";
     // Where a command stands, and not in a text that speaks of one.
     let begin = r"(?:^|[;|&(`]|\b(?:if|then|else|do|while|until)\s|!)\s*";
@@ -96,12 +101,26 @@ const RESOURCES: [(&str, &[&str]); 30] = [
     ("volumeattachments", &["volumeattachment"]),
 ];
 
+/// The namespace that a command of kubectl names.
+static NAMESPACE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?:^|\s)(?:-n|--namespace)[ =]?["']?([^\s"'=;|&)]+)"#).ok());
+
+/// A variable of a script that is given a plain text.
+static ASSIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=["']?([a-z0-9-]+)["']?\s*$"#).ok()
+});
+
 /// What a command needs: one of these verbs for a resource.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Need {
     resource: String,
     verbs: &'static [&'static str],
+    /// Where; `None` where that is not known, or it is in all of them.
+    namespace: Option<String>,
 }
+
+/// A rule of a role, with the namespace that it is granted in; `None` if it is in all of them.
+type Granted<'a> = (Option<&'a str>, &'a Value);
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
@@ -138,8 +157,14 @@ fn add(
     lacking: &[&Need],
     once: &mut Once,
 ) {
-    let named: Vec<String> =
-        lacking.iter().map(|need| format!("{} {}", need.verbs[0], need.resource)).collect();
+    let named: Vec<String> = lacking
+        .iter()
+        .map(|need| {
+            let elsewhere = need.namespace.as_deref().filter(|it| **it != object.key.namespace);
+            let place = elsewhere.map(|it| format!(" in {it}")).unwrap_or_default();
+            format!("{} {}{place}", need.verbs[0], need.resource)
+        })
+        .collect();
     let (first, namespace) = (lacking[0], &object.key.namespace);
     let diagnostic = RULE
         .diagnostic(format!(
@@ -202,12 +227,78 @@ fn needs(
     let joined = script.replace("\\\n", " ");
     let lines = joined.lines().filter(|line| !line.trim_start().starts_with('#'));
     let mut found = BTreeSet::new();
+    let variables = variables(&joined, container);
     for line in lines {
         for command in COMMAND.as_ref()?.captures_iter(line) {
-            found.extend(needs_of(&command[1], &command[2]));
+            let words = [&command[1], &command[3]].join(" ");
+            let namespace = namespace_of(&words, &variables);
+            let namespace = match namespace {
+                Named::No => Some(pod.object.key.namespace.clone()).filter(|it| !it.is_empty()),
+                Named::Plainly(name) => Some(name),
+                Named::Openly => None,
+            };
+            let needs = needs_of(&command[2], &command[3]).into_iter();
+            found.extend(needs.map(|need| {
+                let is_of_cluster = OF_CLUSTER.contains(&need.resource.as_str());
+                Need { namespace: namespace.clone().filter(|_| !is_of_cluster), ..need }
+            }));
         }
     }
     Some((container.path.key(field), found))
+}
+
+/// Those of the resources that live in no namespace.
+const OF_CLUSTER: [&str; 7] = [
+    "csidrivers",
+    "customresourcedefinitions",
+    "namespaces",
+    "nodes",
+    "persistentvolumes",
+    "storageclasses",
+    "volumeattachments",
+];
+
+/// The plain texts that a script gives its variables, and those of the container; nothing of one that is
+/// given several.
+fn variables(script: &str, container: &Container<'_>) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in script.lines() {
+        let Some(pattern) = ASSIGNED.as_ref() else { break };
+        if let Some(found) = pattern.captures(line) {
+            all.entry(found[1].to_owned()).or_default().insert(found[2].to_owned());
+        }
+    }
+    for variable in list(container.value, "env") {
+        all.entry(text(variable, "name").to_owned()).or_default().insert(text(variable, "value").to_owned());
+    }
+    let plain = all.into_iter().filter(|(_, values)| values.len() == 1);
+    plain.filter_map(|(name, values)| Some((name, values.into_iter().next()?))).collect()
+}
+
+/// Whether a command says in which namespace.
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    No,
+    Plainly(String),
+    /// By what only the script knows, or in all of them.
+    Openly,
+}
+
+fn namespace_of(words: &str, variables: &BTreeMap<String, String>) -> Named {
+    let is_everywhere = |word: &str| matches!(word, "-A" | "--all-namespaces" | "--all-namespaces=true");
+    if words.split_whitespace().any(is_everywhere) {
+        return Named::Openly;
+    }
+    let found = NAMESPACE.as_ref().and_then(|pattern| pattern.captures(words));
+    let Some(name) = found.as_ref().and_then(|it| it.get(1)) else { return Named::No };
+    match name.as_str().strip_prefix('$') {
+        None => Named::Plainly(name.as_str().to_owned()),
+        Some(variable) => {
+            let variable = variable.trim_start_matches('{').trim_end_matches('}');
+            let value = variables.get(variable).filter(|value| !value.is_empty());
+            value.cloned().map_or(Named::Openly, Named::Plainly)
+        }
+    }
 }
 
 /// What one command needs.
@@ -238,16 +329,21 @@ fn needs_of(verb: &str, rest: &str) -> Vec<Need> {
         return Vec::new();
     }
     let resources = || kinds.split(',').filter_map(resource);
-    let with =
-        |verbs: &'static [&'static str]| resources().map(|resource| Need { resource, verbs }).collect();
-    let of = |resource: &str, verbs| vec![Need { resource: resource.to_owned(), verbs }];
+    let with = |verbs: &'static [&'static str]| {
+        resources().map(|resource| Need { resource, verbs, namespace: None }).collect()
+    };
+    let of = |resource: &str, verbs| vec![Need { resource: resource.to_owned(), verbs, namespace: None }];
     match verb.split_whitespace().next().unwrap_or_default() {
         "get" if has_name => with(&["get", "list"]),
         "get" => with(&["list", "get"]),
         "delete" => with(&["delete", "deletecollection"]),
         "patch" | "annotate" | "label" | "rollout" => with(&["patch", "update"]),
         "scale" => resources()
-            .map(|resource| Need { resource: format!("{resource}/scale"), verbs: &["patch", "update"] })
+            .map(|resource| Need {
+                resource: format!("{resource}/scale"),
+                verbs: &["patch", "update"],
+                namespace: None,
+            })
             .collect(),
         "logs" => of("pods/log", &["get"]),
         "exec" => of("pods/exec", &["create", "get"]),
@@ -263,7 +359,7 @@ fn resource(kind: &str) -> Option<String> {
 }
 
 /// The rules that an account has; nothing where some are not seen, or it has none.
-fn granted<'a>(cluster: &Cluster<'a>, namespace: &str, account: &str) -> Option<Vec<&'a Value>> {
+fn granted<'a>(cluster: &Cluster<'a>, namespace: &str, account: &str) -> Option<Vec<Granted<'a>>> {
     let mut rules = Vec::new();
     let bindings =
         cluster.objects.iter().filter(|it| it.key.group == GROUP && it.key.kind.ends_with("RoleBinding"));
@@ -286,12 +382,13 @@ fn granted<'a>(cluster: &Cluster<'a>, namespace: &str, account: &str) -> Option<
         if role.value().get("aggregationRule").is_some() || placeholders::has_placeholder(role.value()) {
             return None;
         }
-        rules.extend(list(role.value(), "rules"));
+        let place = (binding.key.kind == "RoleBinding").then_some(binding.key.namespace.as_str());
+        rules.extend(list(role.value(), "rules").iter().map(|rule| (place, rule)));
     }
     Some(rules)
 }
 
-fn is_granted(rules: &[&Value], need: &Need) -> bool {
+fn is_granted(rules: &[Granted<'_>], need: &Need) -> bool {
     let has = |rule: &Value, field: &str, is_it: &dyn Fn(&str) -> bool| {
         list(rule, field).iter().filter_map(Value::as_str).any(|it| it == "*" || is_it(it))
     };
@@ -299,14 +396,34 @@ fn is_granted(rules: &[&Value], need: &Need) -> bool {
     let is_resource = |it: &str| {
         it == need.resource || !part.is_empty() && (it == format!("*/{part}") || it == format!("{whole}/*"))
     };
-    rules.iter().any(|rule| {
-        has(rule, "resources", &is_resource) && has(rule, "verbs", &|verb| need.verbs.contains(&verb))
+    rules.iter().any(|(place, rule)| {
+        let is_there = match (place, &need.namespace) {
+            (Some(place), Some(wanted)) => place == wanted,
+            _ => true,
+        };
+        is_there
+            && has(rule, "resources", &is_resource)
+            && has(rule, "verbs", &|verb| need.verbs.contains(&verb))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::needs_of;
+    use super::{BTreeMap, Named, namespace_of, needs_of};
+
+    #[test]
+    fn commands_say_in_which_namespace() {
+        let variables = BTreeMap::from([("NS".to_owned(), "shop".to_owned())]);
+        let named = |words: &str| namespace_of(words, &variables);
+        let shop = || Named::Plainly("shop".to_owned());
+        assert_eq!(named(" -n shop secret db"), shop());
+        assert_eq!(named("secret db --namespace=shop"), shop());
+        assert_eq!(named("secret db -n \"$NS\" -o name"), shop());
+        assert_eq!(named("secret db -n ${NS}"), shop());
+        assert_eq!(named("secret db -n $OTHER"), Named::Openly);
+        assert_eq!(named("pods -A"), Named::Openly);
+        assert_eq!(named("secret db -o name"), Named::No);
+    }
 
     fn needs_as_text(verb: &str, rest: &str) -> Vec<String> {
         needs_of(verb, rest).iter().map(|need| format!("{} {}", need.verbs[0], need.resource)).collect()

@@ -5,8 +5,8 @@
 //!
 //! People see: timeouts between two pods, though a policy names both.
 //!
-//! The rule speaks where pods with all of the labels are in one other namespace alone, and nothing hidden may
-//! bring some to the namespace that is named.
+//! The rule speaks where pods with all of the labels are in one other namespace alone, and nothing hidden
+//! that is called like them goes to the namespace that is named.
 //!
 //! ## Bad
 //! ```yaml
@@ -23,7 +23,7 @@
 //! ## When to suppress
 //! Where pods come to the namespace by hand, or not yet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
@@ -64,10 +64,11 @@ struct Peer<'a> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for cluster in context.clusters() {
+        let hidden = hidden_names(context, cluster);
         let is_policy = |it: &&Object| it.key.group == "networking.k8s.io" && it.key.kind == "NetworkPolicy";
         for policy in cluster.objects.iter().copied().filter(is_policy) {
             for peer in peers(policy) {
-                if let Some(namespace) = real_namespace(cluster, &peer) {
+                if let Some(namespace) = real_namespace(cluster, &hidden, &peer) {
                     add(context, policy, &peer, namespace, &mut once);
                 }
             }
@@ -114,8 +115,38 @@ fn wanted_labels(selector: &Value) -> Option<Vec<(&str, Vec<&str>)>> {
     Some(labels)
 }
 
+/// What Applications that are not seen bring into a cluster: by namespace their names, and those of their
+/// charts and folders. What they do not say the namespace of stands under none.
+type HiddenNames<'a> = HashMap<&'a str, Vec<String>>;
+
+fn hidden_names<'a>(context: &'a Context<'_>, cluster: &Cluster<'_>) -> HiddenNames<'a> {
+    let mut found = HiddenNames::new();
+    let hidden = context.survey.apps.iter().filter(|app| !app.is_rendered() && cluster.is_filled_by(app));
+    for app in hidden {
+        let spec = &app.application.spec;
+        let names = found.entry(spec.destination.namespace.as_str()).or_default();
+        names.push(app.name().to_lowercase());
+        for source in spec.effective_sources() {
+            let folder = source.path.rsplit('/').find(|it| !it.is_empty()).unwrap_or_default();
+            let of_source = [source.chart.as_str(), folder].map(str::to_lowercase);
+            names.extend(of_source.into_iter().filter(|it| !it.is_empty()));
+        }
+    }
+    found
+}
+
+/// Whether something that is not seen may bring pods with the labels into a namespace: it is called like one
+/// of their values, or is a folder with anything in it.
+fn may_hold(hidden: &HiddenNames<'_>, cluster: &Cluster<'_>, peer: &Peer<'_>) -> bool {
+    let Some(names) = hidden.get(peer.namespace) else { return cluster.is_partly_hidden(peer.namespace) };
+    let values = peer.labels.iter().flat_map(|(_, values)| values);
+    let is_like =
+        |value: &str| names.iter().any(|name| name.contains(value) || value.contains(name.as_str()));
+    hidden.contains_key("") || cluster.has_open_names(peer.namespace) || values.copied().any(is_like)
+}
+
 /// The one namespace that has pods with the labels, if the one that is named has none.
-fn real_namespace<'a>(cluster: &Cluster<'a>, peer: &Peer<'_>) -> Option<&'a str> {
+fn real_namespace<'a>(cluster: &Cluster<'a>, hidden: &HiddenNames<'_>, peer: &Peer<'_>) -> Option<&'a str> {
     let fitting = cluster.pods.iter().filter(|pod| {
         let fits = |values: &[&str], key: &str| pod.label(key).is_some_and(|it| values.contains(&it));
         peer.labels.iter().all(|(key, values)| fits(values, key))
@@ -125,7 +156,7 @@ fn real_namespace<'a>(cluster: &Cluster<'a>, peer: &Peer<'_>) -> Option<&'a str>
     let asked: Vec<(&str, &str)> =
         peer.labels.iter().filter_map(|(key, values)| Some((*key, *values.first()?))).collect();
     let may_be_there = namespace == peer.namespace
-        || cluster.is_partly_hidden(peer.namespace)
+        || may_hold(hidden, cluster, peer)
         || cluster.may_have_operated_pods(peer.namespace, &asked);
     (!may_be_there).then_some(namespace)
 }

@@ -34,7 +34,7 @@ use crate::{
         field_paths::keys,
         placeholders,
         pods::{Pod, list, text},
-        selectors, word_replacement,
+        selectors, unrendered_files, word_replacement,
     },
 };
 
@@ -50,17 +50,17 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
+    for cluster in context.unreached_clusters() {
+        for object in
+            cluster.objects.iter().filter(|it| !unrendered_files::may_be_a_patch(context.survey, it))
+        {
+            routes(context, cluster, object, &mut once);
+        }
+    }
     for cluster in context.clusters() {
         for object in &cluster.objects {
+            routes(context, cluster, object, &mut once);
             match (object.key.group.as_str(), object.key.kind.as_str()) {
-                ("networking.k8s.io", "Ingress") => ingress(context, cluster, object, &mut once),
-                ("gateway.networking.k8s.io", kind) if kind.ends_with("Route") => {
-                    route(context, cluster, object, &mut once);
-                }
-                ("traefik.io", "IngressRoute" | "IngressRouteTCP") => {
-                    traefik(context, cluster, object, &mut once);
-                }
-                ("projectcontour.io", "HTTPProxy") => contour(context, cluster, object, &mut once),
                 ("", "Service") => service(context, cluster, object, &mut once),
                 ("autoscaling", "HorizontalPodAutoscaler") | ("keda.sh", "ScaledObject") => {
                     autoscaler(context, cluster, object, "scaleTargetRef", &mut once);
@@ -74,6 +74,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// The backends of whatever leads from outside to Services.
+fn routes(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    match (object.key.group.as_str(), object.key.kind.as_str()) {
+        ("networking.k8s.io", "Ingress") => ingress(context, cluster, object, once),
+        ("gateway.networking.k8s.io", kind) if kind.ends_with("Route") => {
+            route(context, cluster, object, once);
+        }
+        ("traefik.io", "IngressRoute" | "IngressRouteTCP") => traefik(context, cluster, object, once),
+        ("projectcontour.io", "HTTPProxy") => contour(context, cluster, object, once),
+        _ => {}
+    }
 }
 
 fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {

@@ -213,11 +213,11 @@ fn missing(
             missing: Some(format!("{namespace}/{name}")),
         });
     }
-    if others.is_empty()
-        || cluster.is_partly_hidden(namespace)
-        || cluster.may_be_made(namespace, name)
-        || is_made_by_tool(context, GROUP, name)
-    {
+    let may_be_hidden = || {
+        (cluster.is_partly_hidden(namespace) || cluster.may_be_made(namespace, name))
+            && !is_alone(context, cluster, route, name, &others)
+    };
+    if others.is_empty() || may_be_hidden() || is_made_by_tool(context, GROUP, name) {
         return None;
     }
     let elsewhere = others.iter().find(|it| it.key.name == name);
@@ -235,6 +235,34 @@ fn missing(
         meant: nearest.filter(|_| elsewhere.is_none()).map(|nearest| (name.to_owned(), nearest.to_owned())),
         missing: Some(format!("{namespace}/{name}")),
     })
+}
+
+/// Whether a route alone names a Gateway, of which nothing else in the repository speaks, while others name
+/// Gateways that are in Git: what is not seen hardly brings one for it.
+fn is_alone(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    route: &Object,
+    name: &str,
+    gateways: &[&Object],
+) -> bool {
+    const LEAST: usize = 3;
+    let routes = cluster.objects.iter().filter(|it| it.key.group == GROUP && it.key.kind.ends_with("Route"));
+    let mut known = 0;
+    for other in routes.filter(|it| it.id != route.id) {
+        for parent in list(&other.value()["spec"], "parentRefs") {
+            let named = text(parent, "name");
+            if named == name {
+                return false;
+            }
+            known += usize::from(gateways.iter().any(|it| it.key.name == named));
+        }
+    }
+    let files = &context.survey.files;
+    let says = |path: &std::sync::Arc<str>| {
+        files.text(path).map_or(0, |text| text.lines().filter(|line| line.contains(name)).count())
+    };
+    known >= LEAST && files.paths().map(says).sum::<usize>() == 1
 }
 
 /// The template of a route's own chart that has a Gateway, though the chart renders none.

@@ -1,6 +1,7 @@
 //! # A pod is given the address of a Service that is not there
 //!
-//! The environment, the arguments and the ConfigMaps of a pod name its peers: `http://backend:8080` for a
+//! The environment, the arguments and the ConfigMaps of a pod name its peers, as annotations of an Ingress
+//! and custom resources do: `http://backend:8080` for a
 //! Service of its own namespace, `db.data.svc.cluster.local` for one of another. The cluster's DNS knows a
 //! Service by its name and namespace, and by nothing else. This is told where nothing makes the Service, and
 //! another one is called nearly so, or is called so and lives in another namespace. Of much used charts that
@@ -25,7 +26,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use tiphys_diag::{Diagnostic, Severity, Span, similar_names};
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, Value};
+use tiphys_schema::Catalog;
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use super::unread_chart_values::place_of;
 use crate::{
@@ -39,7 +41,7 @@ use crate::{
         misspelled_names::is_one_word_apart,
         pod_references,
         pods::{Pod, list, text},
-        value_steps::each_text,
+        value_steps::{each_text, path_below},
     },
 };
 
@@ -84,21 +86,36 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for cluster in context.clusters() {
+    for cluster in context.clusters().iter().chain(context.unreached_clusters()) {
         for pod in &cluster.pods {
             for (path, text) in texts(pod) {
                 check_text(context, cluster, pod.object, &path, text, &mut once);
+            }
+            for (path, host) in bare_hosts(pod) {
+                check_text(context, cluster, pod.object, &path, &host, &mut once);
             }
         }
         for object in cluster.objects.iter().filter(|it| it.key.kind == "ConfigMap" && is_taken(cluster, it))
         {
             let data = object.value().get("data").and_then(Value::as_object);
             for (name, value) in data.into_iter().flatten() {
-                let lines = value.as_str().unwrap_or_default().lines();
+                let value = value.as_str().unwrap_or_default();
+                if let Some(host) = bare_host(name, value, &object.key.namespace) {
+                    check_text(context, cluster, object, &keys(&["data", name]), &host, &mut once);
+                }
+                let lines = value.lines();
                 for line in lines.filter(|line| !line.trim_start().starts_with(['#', ';', '*'])) {
                     check_text(context, cluster, object, &keys(&["data", name]), line, &mut once);
                 }
             }
+        }
+        for object in cluster.objects.iter().filter(|it| is_read_by_controllers(it)) {
+            each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
+                if steps.len() <= MAX_DEPTH && (text.contains(".svc") || text.contains("://")) {
+                    let path = path_below(FieldPath::default(), steps);
+                    check_text(context, cluster, object, &path, text, &mut once);
+                }
+            });
         }
     }
     for used in context.chart_uses() {
@@ -107,13 +124,29 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
+/// Whether a controller reads addresses in an object: the annotations of an Ingress, or a custom resource.
+/// What releases hand to their charts is looked at as values.
+fn is_read_by_controllers(object: &Object) -> bool {
+    const WITH_VALUES: [&str; 4] =
+        ["argoproj.io", "helm.toolkit.fluxcd.io", "helm.cattle.io", "kustomize.toolkit.fluxcd.io"];
+    // Policies and alerts quote addresses that are none of theirs.
+    const QUOTING: [&str; 4] =
+        ["apiextensions.k8s.io", "external-secrets.io", "kyverno.io", "monitoring.coreos.com"];
+    let group = object.key.group.as_str();
+    object.key.kind == "Ingress"
+        || Catalog::latest().kind(&object.value().gvk()).is_none()
+            && !WITH_VALUES.contains(&group)
+            && !QUOTING.contains(&group)
+}
+
 /// How deep values are looked through.
 const MAX_DEPTH: usize = 32;
 
 /// The addresses in the values of a chart that is out of reach.
 fn check_chart_values(context: &Context<'_>, used: &ChartUse, once: &mut Once) {
     let Some(release) = &used.release else { return };
-    let Some(cluster) = context.clusters().iter().find(|it| *it.scope() == release.scope) else { return };
+    let mut clusters = context.clusters().iter().chain(context.unreached_clusters());
+    let Some(cluster) = clusters.find(|it| *it.scope() == release.scope) else { return };
     let of = format!("the values of {}", used.by);
     for (index, values) in used.values.iter().enumerate() {
         each_text(values, &mut Vec::new(), &|_| true, &mut |steps, text| {
@@ -264,6 +297,43 @@ fn is_taken(cluster: &Cluster<'_>, map: &Object) -> bool {
             .iter()
             .any(|reference| reference.kind == "ConfigMap" && reference.name == map.key.name)
     })
+}
+
+/// The Services that a pod is told by their names alone, as addresses, each with its place.
+fn bare_hosts(pod: &Pod<'_>) -> Vec<(FieldPath, String)> {
+    let mut found = Vec::new();
+    for container in pod.containers() {
+        for (at, variable) in list(container.value, "env").iter().enumerate() {
+            let namespace = &pod.object.key.namespace;
+            if let Some(host) = bare_host(text(variable, "name"), text(variable, "value"), namespace) {
+                found.push((container.path.key("env").index(at).key("value"), host));
+            }
+        }
+    }
+    found
+}
+
+/// The address of a Service that a variable such as `DB_HOST` names alone, or with its port.
+fn bare_host(variable: &str, value: &str, namespace: &str) -> Option<String> {
+    const ENDINGS: [&str; 4] = ["HOST", "HOSTNAME", "ADDR", "ADDRESS"];
+    const SHORTEST: usize = 4;
+    let (name, port) = value.split_once(':').unwrap_or((value, ""));
+    let is_host = variable.rsplit(['_', '.']).next().is_some_and(|it| ENDINGS.contains(&it));
+    let is_name = name.len() >= SHORTEST
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let is_port = port.chars().all(|c| c.is_ascii_digit());
+    if !is_host
+        || !variable.contains(['_', '.'])
+        || !is_name
+        || !is_port
+        || namespace.is_empty()
+        || name == "localhost"
+    {
+        return None;
+    }
+    let port = if port.is_empty() { String::new() } else { format!(":{port}") };
+    Some(format!("{name}.{namespace}.svc.cluster.local{port}"))
 }
 
 /// The texts in which a pod is told its peers, each with its place.

@@ -45,6 +45,7 @@ use tiphys_graph::{
 use tiphys_value::Location;
 use tiphys_yaml::{Error, Kind, Node};
 
+use super::workflow_calls;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
@@ -238,7 +239,11 @@ impl Workflow<'_, '_> {
         self.unknown(job, workflow::keys_of_job());
         self.expressions(&title, job);
         if let Some(used) = job.get("uses") {
-            return self.reusable(used);
+            self.reusable(used);
+            for fault in workflow_calls::faults(self.files, &self.pipeline.file, job, used) {
+                self.add(fault.span, &fault.message, &fault.label);
+            }
+            return;
         }
         if job.get("runs-on").is_none() {
             self.add(

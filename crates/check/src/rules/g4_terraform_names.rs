@@ -1,9 +1,9 @@
 //! # A Terraform module refers to what it does not have
 //!
 //! A variable, local value or resource that no file of the folder declares; an argument that a module of the
-//! repository does not take, or one that it must be given; an output that it does not have; a folder that is
-//! not there. Terraform refuses the whole of it before it plans – nearly always after something was renamed
-//! in one of two places.
+//! repository does not take, or one that it must be given; an output that it does not have, also where its
+//! state is read with `terraform_remote_state`; a folder that is not there. Terraform refuses the whole of it
+//! before it plans – nearly always after something was renamed in one of two places.
 //!
 //! People see: `Error: Reference to undeclared input variable`, `Error: Reference to undeclared resource`,
 //! `Error: Unsupported argument`, `Error: Missing required argument`, `Error: Unsupported attribute`,
@@ -65,8 +65,43 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for call in module.blocks.iter().filter(|block| block.kind == "module") {
             found.extend(calls(files, &modules, (folder, module), call));
         }
+        found.extend(remote_states(&modules, module));
+        module.quoted_names(files, report);
         report_by_kind(found, report);
     }
+}
+
+/// Outputs that a module reads from the state of another module of the repository, which has none of the
+/// name.
+fn remote_states(modules: &BTreeMap<&str, Module<'_>>, module: &Module<'_>) -> Vec<UndeclaredName> {
+    let mut found: Vec<UndeclaredName> = Vec::new();
+    let is_state = |block: &&&Block| {
+        block.kind == "data" && block.labels.first().is_some_and(|kind| kind == "terraform_remote_state")
+    };
+    for state in module.blocks.iter().filter(is_state) {
+        let Some(name) = state.labels.get(1) else { continue };
+        let mut owners = modules.iter().filter(|(_, it)| it.is_whole && it.keeps_state_of(state));
+        // Which of two that keep it in one place is meant depends on what is not seen.
+        let (Some((folder, owner)), None) = (owners.next(), owners.next()) else { continue };
+        let outputs: BTreeSet<&str> = owner.labels_of("output").collect();
+        for reference in module.blocks.iter().flat_map(|block| read(block)).filter(|it| !it.is_tried) {
+            let steps: Vec<&str> = reference.path.iter().map(|step| step.trim()).collect();
+            let ["data", "terraform_remote_state", of, "outputs", output, ..] = steps.as_slice() else {
+                continue;
+            };
+            let is_new = found.iter().all(|it| it.name != *output);
+            if of == name && !outputs.contains(output) && is_new {
+                let nearest = similar_names::nearest_slip(output, outputs.iter().copied());
+                found.push(UndeclaredName {
+                    what: format!("unsupported attribute: the state of {folder} has no output"),
+                    name: (*output).to_owned(),
+                    span: reference.span.clone(),
+                    nearest: nearest.map(str::to_owned),
+                });
+            }
+        }
+    }
+    found
 }
 
 /// What a module does not have.
@@ -167,6 +202,57 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
+    /// Texts that begin with the name of a variable or local value, as it stands: it is no reference there.
+    fn quoted_names(&self, files: &Files, report: &mut Report) {
+        let all = self.blocks.iter().filter(|block| !matches!(block.kind.as_str(), "variable" | "output"));
+        let mut spans = Vec::new();
+        all.for_each(|block| values(block, &mut spans));
+        for span in spans {
+            let Some(name) = quoted_name(files, &span).filter(|name| self.names.contains(name)) else {
+                continue;
+            };
+            let diagnostic = RULE
+                .diagnostic(format!("{name} between quotes is a text, and not the value"))
+                .at(span, "taken as it stands")
+                .because("in a text Terraform reads names within `${…}` alone")
+                .help(format!("write ${{{name}}}, or leave out the quotes"));
+            report.add(Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+
+    /// The first labels of the blocks of a kind.
+    fn labels_of<'b>(&'b self, kind: &'b str) -> impl Iterator<Item = &'b str> {
+        let blocks = self.blocks.iter().filter(move |block| block.kind == kind);
+        blocks.filter_map(|block| block.labels.first().map(String::as_str))
+    }
+
+    /// Whether this module keeps its state where a `terraform_remote_state` reads one: what names it in the
+    /// backend is the same plain text in both.
+    fn keeps_state_of(&self, state: &Block) -> bool {
+        /// What tells states of a backend apart.
+        const NAMING: [&str; 6] = ["key", "prefix", "secret_suffix", "bucket", "path", "container_name"];
+        let given = |name: &str| {
+            let block = state.children("config").find_map(|it| it.str(name));
+            block.or_else(|| state.get("config")?.get(name)?.as_str())
+        };
+        let (Some(kind), true) = (state.str("backend"), state.get("workspace").is_none()) else {
+            return false;
+        };
+        let mut settings = self.blocks.iter().filter(|block| block.kind == "terraform");
+        settings.any(|block| {
+            block.children("backend").any(|backend| {
+                let names = NAMING.iter().filter(|name| given(name).is_some() || backend.get(name).is_some());
+                let mut same = 0;
+                backend.labels.first().is_some_and(|it| it == kind)
+                    && names.clone().all(|name| {
+                        same += usize::from(!matches!(*name, "bucket" | "container_name"));
+                        given(name).is_some() && given(name) == backend.str(name)
+                    })
+                    && same > 0
+            })
+        })
+    }
+
     /// Attributes that are read of a resource with `count` or `for_each` as if it were one. Of a module that
     /// is seen only when the value is made.
     fn without_instance(&self) -> Vec<UndeclaredName> {
@@ -211,20 +297,49 @@ impl Module<'_> {
 
 /// Whether a word is a type of resources, and not the name of a loop's element.
 fn is_type(word: &str) -> bool {
-    const PROVIDERS: [&str; 13] = [
+    const PROVIDERS: [&str; 42] = [
         "aws_",
+        "auth0_",
+        "authentik_",
+        "azuread_",
         "azurerm_",
+        "civo_",
         "cloudflare_",
+        "consul_",
+        "datadog_",
         "digitalocean_",
+        "equinix_",
+        "exoscale_",
+        "fastly_",
+        "flux_",
+        "github_",
+        "gitlab_",
         "google_",
+        "grafana_",
         "hcloud_",
         "helm_",
+        "ionoscloud_",
+        "keycloak_",
         "kubectl_",
         "kubernetes_",
+        "linode_",
+        "minio_",
+        "mongodbatlas_",
+        "nomad_",
         "null_",
         "oci_",
+        "openstack_",
+        "ovh_",
+        "proxmox_",
         "random_",
+        "scaleway_",
+        "spacelift_",
+        "tailscale_",
+        "talos_",
         "tls_",
+        "vault_",
+        "vsphere_",
+        "vultr_",
     ];
     PROVIDERS.iter().any(|provider| word.starts_with(provider))
 }
@@ -306,6 +421,25 @@ fn calls(
         }
     }
     found
+}
+
+/// Where the values of a block stand, but for descriptions.
+fn values(block: &Block, found: &mut Vec<Span>) {
+    let own = block.attributes.iter().filter(|it| it.name.trim() != "description");
+    found.extend(own.map(|it| it.expression.span.clone()));
+    block.blocks.iter().for_each(|inner| values(inner, found));
+}
+
+/// The name of a variable or local value that a text begins with.
+fn quoted_name(files: &Files, span: &Span) -> Option<String> {
+    let text = files.text(&span.file)?;
+    let line = text.lines().nth((span.start.line as usize).checked_sub(1)?)?;
+    let start = (span.start.column as usize).saturating_sub(1);
+    let value: String = line.chars().skip(start).collect();
+    let value = value.strip_prefix('"')?;
+    let is_name = value.starts_with("var.") || value.starts_with("local.");
+    let end = value.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))?;
+    is_name.then(|| value[..end].to_owned())
 }
 
 /// The references of a block whose values are read; order alone asks for none.

@@ -65,6 +65,7 @@ mod c2_release_name;
 mod c2_removed_api;
 mod c2_route_rule;
 mod c2_schedule;
+mod c2_security_context;
 mod c2_shared_address;
 mod c2_store_namespace;
 mod c2_template_key;
@@ -86,12 +87,14 @@ mod c5_crd_twice;
 mod c5_flux_namespace;
 mod c5_no_definition;
 mod c5_no_namespace;
+mod component_variables;
 mod d1_load_restriction;
 mod d2_app_template;
 mod d2_appset_fault;
 mod d2_broken_action;
 mod d2_broken_text;
 mod d2_cannot_render;
+mod d2_chart_address;
 mod d2_chart_name;
 mod d2_copied_application;
 mod d2_default_true;
@@ -105,6 +108,7 @@ mod d2_flux_path;
 mod d2_flux_self;
 mod d2_left_placeholder;
 mod d2_lost_context;
+mod d2_lost_list;
 mod d2_misplaced_values;
 mod d2_missing_chart;
 mod d2_missing_file;
@@ -177,6 +181,7 @@ mod e6_forbidden_command;
 mod e6_no_shell;
 mod e6_probe_variable;
 mod e6_root_refused;
+mod e6_service_variable;
 mod e6_unexpanded_variable;
 mod e6_unknown_port;
 mod e7_config_without_rollout;
@@ -240,6 +245,7 @@ mod g7_order_drift;
 mod reach;
 mod terraform_arguments;
 mod unread_chart_values;
+mod workflow_calls;
 
 pub use c2_label_policy::{LabelRefusal, label_refusals};
 pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
@@ -308,6 +314,7 @@ pub const ALL: &[&Rule] = &[
     &c2_removed_api::RULE,
     &c2_route_rule::RULE,
     &c2_schedule::RULE,
+    &c2_security_context::RULE,
     &c2_shared_address::RULE,
     &c2_store_namespace::RULE,
     &c2_template_key::RULE,
@@ -335,6 +342,7 @@ pub const ALL: &[&Rule] = &[
     &d2_broken_action::RULE,
     &d2_broken_text::RULE,
     &d2_cannot_render::RULE,
+    &d2_chart_address::RULE,
     &d2_chart_name::RULE,
     &d2_copied_application::RULE,
     &d2_default_true::RULE,
@@ -348,6 +356,7 @@ pub const ALL: &[&Rule] = &[
     &d2_flux_self::RULE,
     &d2_left_placeholder::RULE,
     &d2_lost_context::RULE,
+    &d2_lost_list::RULE,
     &d2_missing_chart::RULE,
     &d2_missing_file::RULE,
     &d2_missing_template::RULE,
@@ -420,6 +429,7 @@ pub const ALL: &[&Rule] = &[
     &e6_no_shell::RULE,
     &e6_probe_variable::RULE,
     &e6_root_refused::RULE,
+    &e6_service_variable::RULE,
     &e6_unexpanded_variable::RULE,
     &e6_unknown_port::RULE,
     &e7_config_without_rollout::RULE,
@@ -510,6 +520,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &e2_no_resource::RULE,
     &e2_unknown_class::RULE,
     &e6_root_refused::RULE,
+    &e6_service_variable::RULE,
     &e6_unexpanded_variable::RULE,
     &e6_unknown_port::RULE,
     &f1_dns_blocked::RULE,

@@ -14,6 +14,7 @@ use crate::{
         known_values::{KnownValues, Unread},
         several_values,
         value_steps::{Step, path_below},
+        withdrawn_values,
     },
 };
 
@@ -26,9 +27,11 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
     for used in context.chart_uses() {
         let Some(known) = KnownValues::of_use(used) else { continue };
         for (index, values) in used.values.iter().enumerate() {
-            let unread = known.find_unread(values);
-            let is_this_chart = (1..OF_ANOTHER_CHART).contains(&unread.len());
-            if !is_this_chart || is_for_another(context, used, values) {
+            let mut unread = known.find_unread(values);
+            let is_another_chart = unread.len() >= OF_ANOTHER_CHART && is_mostly(unread.len(), values);
+            let withdrawn = withdrawn_values::find(used, values).into_iter();
+            unread.extend(withdrawn.filter(|it| known.has_top(&top_of(it))));
+            if unread.is_empty() || is_another_chart || is_for_another(context, used, values) {
                 continue;
             }
             let mut told: Vec<(&Unread<'_>, Span)> = unread
@@ -121,6 +124,29 @@ fn with_known(diagnostic: Diagnostic, it: &Unread<'_>) -> Diagnostic {
         }
         [] => diagnostic.help("remove it, or write it as the chart's values have it"),
         meant => diagnostic.help(format!("the chart knows {}", meant.join(", "))),
+    }
+}
+
+/// Whether so many of the values are unread that they may be those of another chart.
+fn is_mostly(unread: usize, values: &Value) -> bool {
+    const SHARE: usize = 4;
+    unread * SHARE > count(values)
+}
+
+/// How many values there are that hold no others.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => map.values().map(count).sum(),
+        Value::Array(items) => items.iter().map(count).sum::<usize>().max(1),
+        _ => 1,
+    }
+}
+
+/// The key at the top of the values that leads to one.
+fn top_of(it: &Unread<'_>) -> String {
+    match it.path.first() {
+        Some(Step::Key(key)) => (*key).to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
     chart_uses::{ChartUse, Release},
     cluster::Cluster,
     known_charts::{KnownChart, KnownPort, KnownService, Naming},
+    known_values::KnownValues,
 };
 use crate::Context;
 
@@ -49,10 +50,16 @@ pub(crate) fn find<'a>(
     if let Some(at) = made.iter().position(|it| it.name == name) {
         return Some(Answer::Made(made.swap_remove(at)));
     }
+    // Of a release with values that are not seen nobody knows what it makes.
+    let is_seen = |installed: &str| {
+        in_scope(context, cluster, namespace)
+            .any(|(_, release)| release.name == installed || release.name.ends_with(&format!("-{installed}")))
+    };
     if cluster.has_open_names(namespace)
-        || cluster.may_be_made(namespace, name)
-        || has_unknown_charts(context, cluster, namespace)
-        || in_scope(context, cluster, namespace).any(|(used, _)| says(&used.values, name))
+        || !cluster.begun_by_releases(namespace, name).all(is_seen)
+        || cluster.is_begun_by(namespace, name)
+        || has_unknown_charts(context, cluster, namespace, name)
+        || in_scope(context, cluster, namespace).any(|(used, _)| may_make(&used.values, name, false))
     {
         return None;
     }
@@ -72,14 +79,20 @@ fn in_scope<'a>(
     released.filter(move |(_, release)| release.scope == scope && release.namespace == namespace)
 }
 
-/// Whether something is not seen that may bring Services into a namespace, and is no known chart.
-fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str) -> bool {
+/// Whether something is not seen that may bring a Service of a name into a namespace, and is no known chart.
+/// A release calls its Services after itself or its chart.
+fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str, name: &str) -> bool {
     let known: HashSet<AppId> = in_scope(context, cluster, namespace)
         .filter(|(used, _)| KnownChart::of_use(used).is_some())
         .filter_map(|(used, _)| used.app)
         .collect();
-    let unknown_release =
-        in_scope(context, cluster, namespace).any(|(used, _)| KnownChart::of_use(used).is_none());
+    let may_be_called = |used: &ChartUse, release: &Release| {
+        [&release.name, &release.chart_name, &used.chart]
+            .iter()
+            .any(|it| it.is_empty() || name.contains(&***it))
+    };
+    let unknown_release = in_scope(context, cluster, namespace)
+        .any(|(used, release)| KnownChart::of_use(used).is_none() && may_be_called(used, release));
     let is_here = |namespaced: &str| namespaced.is_empty() || namespaced == namespace;
     unknown_release
         || context.survey.apps.iter().any(|app| {
@@ -88,6 +101,7 @@ fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &
             // Beside the chart often stands a folder of this repository.
             let is_one = others.filter(|it| !has_no_services(context, it)).count() == 1;
             !app.is_rendered()
+                && !cluster.is_release(app)
                 && is_here(&app.application.spec.destination.namespace)
                 && matches!(cluster.scope(), ObjectScope::Cluster(environment, name)
                     if *environment == app.environment && **name == *app.cluster())
@@ -116,12 +130,19 @@ fn has_no_services(context: &Context<'_>, source: &ApplicationSource) -> bool {
     })
 }
 
-/// Whether a text stands somewhere in values.
-fn says(values: &[Value], text: &str) -> bool {
+/// Whether values may make a chart bring a Service of a name: it stands in what they say of Services, or of
+/// objects beside those of the chart.
+fn may_make(values: &[Value], name: &str, is_about_objects: bool) -> bool {
+    const OBJECTS: [&str; 5] = ["service", "extra", "additional", "manifest", "object"];
     values.iter().any(|value| match value {
-        Value::String(found) => found.contains(text),
-        Value::Array(items) => says(items, text),
-        Value::Object(map) => map.values().any(|below| says(std::slice::from_ref(below), text)),
+        Value::String(text) => is_about_objects && text.contains(name),
+        Value::Array(items) => may_make(items, name, is_about_objects),
+        Value::Object(map) => map.iter().any(|(key, below)| {
+            let key = key.to_lowercase();
+            let is_about_objects = is_about_objects || OBJECTS.iter().any(|it| key.contains(it));
+            is_about_objects && key.contains(name)
+                || may_make(std::slice::from_ref(below), name, is_about_objects)
+        }),
         _ => false,
     })
 }
@@ -166,7 +187,11 @@ fn service_of_release<'a>(
         return None;
     }
     let (name, others) = names(used, release, chart, &service.naming)?;
-    let is_set_aside = used.values.iter().any(|values| sets_ports(values, &mut Vec::new(), &service.ports));
+    let unread = unread_paths(used);
+    let is_set_aside = used.values.iter().any(|values| {
+        let leaves = port_leaves(values, &mut Vec::new());
+        leaves.iter().any(|path| !unread.contains(path) && decides_on_ports(path, &service.ports))
+    });
     let ports: Option<Vec<_>> = match is_set_aside || service.ports.is_empty() {
         true => None,
         false => {
@@ -222,22 +247,50 @@ fn renames(values: &Value, path: &mut Vec<String>, own: &str, known: &BTreeSet<&
     })
 }
 
-/// Whether values say something of ports that is no value of a port that is known.
-fn sets_ports(values: &Value, path: &mut Vec<String>, known: &[KnownPort]) -> bool {
+/// The paths of the values that say something of ports.
+fn port_leaves(values: &Value, path: &mut Vec<String>) -> Vec<String> {
     let Some(map) = values.as_object() else {
         let is_of_ports = path.iter().any(|step| {
             let step = step.to_lowercase();
             step.contains("port") && !step.contains("export") && !step.contains("support")
         });
-        let path = path.join(".");
-        return is_of_ports && !known.iter().any(|port| port.path == Some(&path));
+        return if is_of_ports { vec![path.join(".")] } else { Vec::new() };
     };
-    map.iter().any(|(key, value)| {
+    let mut found = Vec::new();
+    for (key, value) in map {
         path.push(key.clone());
-        let found = sets_ports(value, path, known);
+        found.extend(port_leaves(value, path));
         path.pop();
-        found
-    })
+    }
+    found
+}
+
+/// The paths of values that no template of the chart reads, as far as its table says.
+fn unread_paths(used: &ChartUse) -> HashSet<String> {
+    let Some(known) = KnownValues::of_use(used) else { return HashSet::new() };
+    let all = used.values.iter().flat_map(|values| known.find_unread(values));
+    all.map(|unread| unread.to_string()).collect()
+}
+
+/// Whether a value may give a Service another port than those that are known. What a container listens on, or
+/// a node, is no port of the Service.
+fn decides_on_ports(path: &str, known: &[KnownPort]) -> bool {
+    const OF_PODS_AND_NODES: [&str; 6] =
+        ["targetPort", "containerPort", "containerPorts", "hostPort", "nodePort", "nodePorts"];
+    /// What the chart of Traefik calls the port of its Service, beside that of the container.
+    const EXPOSED: &str = ".exposedPort";
+    /// What beside it decides on the Service.
+    const OF_SERVICE: [&str; 3] = ["expose", "exposedPort", "protocol"];
+    let of_entry_point = |port: &KnownPort| {
+        let entry_point = port.path?.strip_suffix(EXPOSED)?;
+        path.strip_prefix(entry_point)?.strip_prefix('.')
+    };
+    let is_beside = known.iter().any(|port| {
+        of_entry_point(port)
+            .is_some_and(|rest| !OF_SERVICE.contains(&rest.split('.').next().unwrap_or_default()))
+    });
+    let is_known = known.iter().any(|port| port.path == Some(path));
+    !is_known && !is_beside && !path.split('.').any(|step| OF_PODS_AND_NODES.contains(&step))
 }
 
 fn number(used: &ChartUse, port: &KnownPort) -> Option<i64> {
@@ -284,12 +337,14 @@ fn names(
             let cut: String = full.chars().take(*most).collect();
             let long = format!("{released}-{known}{suffix}");
             let short = [format!("{known}{suffix}"), format!("{released}{suffix}")];
+            // What stands before the suffix is most often what a chart of one Service calls it.
+            let bare = [cut.trim_end_matches('-').to_owned(), (*known).to_owned(), released.to_owned()];
             // What most people release is called as its chart is.
             let of_chart = match used.chart.contains(&called) {
                 true => format!("{}{suffix}", used.chart),
                 false => format!("{}-{called}{suffix}", used.chart),
             };
-            let others = short.into_iter().chain([long, of_chart]).collect();
+            let others = short.into_iter().chain(bare).chain([long, of_chart]).collect();
             (format!("{}{suffix}", cut.trim_end_matches('-')), others)
         }
     };

@@ -1,6 +1,6 @@
 //! What the Applications of one environment bring into one cluster, and what of it is not seen.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tiphys_graph::{App, Object, ObjectScope, Outcome, Owner, Survey};
 use tiphys_schema::Catalog;
@@ -33,20 +33,49 @@ pub(crate) struct Cluster<'a> {
     mentioned: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// The names of Flux's HelmReleases elsewhere.
     released: BTreeSet<&'a str>,
-    /// The names of custom resources, by namespace.
+    /// The names of custom resources, by namespace, without HelmReleases.
     operated: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// The names of HelmReleases of which nothing more is seen, by namespace.
+    installed: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// The files and names of Flux's HelmReleases here.
+    releases: HashSet<(&'a str, &'a str)>,
 }
 
 /// Every cluster of every environment. What no Application reaches is no part of one.
 pub(crate) fn all(survey: &Survey) -> Vec<Cluster<'_>> {
     let clusters = survey.worlds().filter(|(world, _)| matches!(world, ObjectScope::Cluster(..)));
-    clusters.map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect())).collect()
+    let released = releases(survey);
+    clusters
+        .map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released))
+        .collect()
+}
+
+/// What no Application reaches, as clusters of which only a part is seen: those of some units.
+pub(crate) fn of_units<'a>(survey: &'a Survey, units: &HashSet<&ObjectScope>) -> Vec<Cluster<'a>> {
+    let clusters = survey.worlds().filter(|(world, _)| units.contains(world));
+    let released = releases(survey);
+    clusters
+        .map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released))
+        .collect()
+}
+
+/// The HelmReleases of a repository.
+fn releases(survey: &Survey) -> Vec<&Object> {
+    survey.objects.iter().filter(|it| it.key.kind == "HelmRelease").collect()
 }
 
 impl<'a> Cluster<'a> {
-    fn from_objects(survey: &'a Survey, world: &ObjectScope, objects: Vec<&'a Object>) -> Self {
+    fn from_objects(
+        survey: &'a Survey,
+        world: &ObjectScope,
+        objects: Vec<&'a Object>,
+        releases: &[&'a Object],
+    ) -> Self {
         let mut hidden = BTreeSet::new();
-        for app in survey.apps.iter().filter(|app| !matches!(app.outcome, Outcome::Rendered)) {
+        // No Application fills what none reaches.
+        let is_cluster = matches!(world, ObjectScope::Cluster(..));
+        let unseen = survey.apps.iter().filter(|app| is_cluster && !matches!(app.outcome, Outcome::Rendered));
+        for app in unseen {
             if fills(app, world) {
                 let namespace = &app.application.spec.destination.namespace;
                 hidden.insert(Some(namespace.clone()).filter(|namespace| !namespace.is_empty()));
@@ -73,11 +102,14 @@ impl<'a> Cluster<'a> {
             matches!(object.key.kind.as_str(), "HelmRelease" | "Kustomization")
                 && seen.contains(&(object.rendered.location.file.as_ref(), object.key.name.as_str()))
         };
+        let mut installed: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         for object in objects.iter().copied().filter(|object| makes_objects(object) && !is_seen(object)) {
             let texts = mentioned.entry(&object.key.namespace).or_default();
-            // What these make has the name that they say.
+            // What these make has the name that they say, and so have the Secrets of an Ingress.
             const PRECISE: [&str; 3] = ["bitnami.com", "cert-manager.io", "external-secrets.io"];
-            if !PRECISE.contains(&object.key.group.as_str()) {
+            if object.key.kind == "HelmRelease" {
+                installed.entry(&object.key.namespace).or_default().insert(&object.key.name);
+            } else if object.key.kind != "Ingress" && !PRECISE.contains(&object.key.group.as_str()) {
                 operated.entry(&object.key.namespace).or_default().insert(&object.key.name);
             }
             texts.insert(&object.key.name);
@@ -89,9 +121,10 @@ impl<'a> Cluster<'a> {
             }
         }
         // What is released in another cluster may be on its way to this one.
-        let is_release = |it: &&'a Object| it.key.kind == "HelmRelease" && it.world() != *world;
-        let others = survey.objects.iter().filter(is_release);
+        let others = releases.iter().filter(|it| it.world() != *world);
         let released = others.map(|it| it.key.name.as_str()).collect();
+        let own = releases.iter().filter(|it| it.world() == *world);
+        let own = own.map(|it| (it.rendered.location.file.as_ref(), it.key.name.as_str())).collect();
         let pods: Vec<Pod<'a>> = objects.iter().filter_map(|object| pods::pod_of(object)).collect();
         Self {
             survey,
@@ -104,7 +137,9 @@ impl<'a> Cluster<'a> {
             open,
             mentioned,
             operated,
+            installed,
             released,
+            releases: own,
         }
     }
 
@@ -154,6 +189,7 @@ impl<'a> Cluster<'a> {
     /// Whether something that was not seen may bring objects into a namespace.
     pub(crate) fn is_partly_hidden(&self, namespace: &str) -> bool {
         namespace.is_empty()
+            || matches!(self.world, ObjectScope::Unit(_))
             || self.hidden.contains(&None)
             || self.hidden.contains(&Some(namespace.to_owned()))
     }
@@ -161,11 +197,34 @@ impl<'a> Cluster<'a> {
     /// Whether a custom resource, or an Ingress that asks for certificates, names an object or has a name
     /// that the object's begins with: a controller may make it.
     pub(crate) fn may_be_made(&self, namespace: &str, name: &str) -> bool {
-        let named = |namespace: &str| self.mentioned.get(namespace).is_some_and(|texts| texts.contains(name));
-        let is_begun = |text: &&str| text.len() >= 3 && name.starts_with(*text);
+        let is_begun = |text: &&str| text.len() >= SHORTEST_BEGIN && name.starts_with(*text);
+        let installed = |namespace: &str| self.installed.get(namespace).into_iter().flatten().any(is_begun);
+        self.is_mentioned(namespace, name)
+            || self.is_begun_by(namespace, name)
+            || [namespace, ""].iter().any(|namespace| installed(namespace))
+    }
+
+    /// Whether an object's name begins like that of a custom resource other than a HelmRelease, or of a
+    /// release elsewhere: what comes of these is called so.
+    pub(crate) fn is_begun_by(&self, namespace: &str, name: &str) -> bool {
+        let is_begun = |text: &&str| text.len() >= SHORTEST_BEGIN && name.starts_with(*text);
         let begun = |namespace: &str| self.operated.get(namespace).into_iter().flatten().any(is_begun);
-        [namespace, ""].iter().any(|namespace| named(namespace) || begun(namespace))
-            || self.released.iter().any(is_begun)
+        [namespace, ""].iter().any(|namespace| begun(namespace)) || self.released.iter().any(is_begun)
+    }
+
+    /// The HelmReleases of a namespace that an object's name begins like.
+    pub(crate) fn begun_by_releases<'s>(
+        &'s self,
+        namespace: &'s str,
+        name: &'s str,
+    ) -> impl Iterator<Item = &'a str> + 's {
+        let installed = self.installed.get(namespace).into_iter().flatten().copied();
+        installed.filter(move |it| it.len() >= SHORTEST_BEGIN && name.starts_with(it))
+    }
+
+    /// Whether an Application of Flux's clusters is a HelmRelease.
+    pub(crate) fn is_release(&self, app: &App) -> bool {
+        self.releases.contains(&declared(app))
     }
 
     /// Whether a custom resource of a namespace, or of none, names an object: a controller may make it.
@@ -280,6 +339,9 @@ fn fills(app: &App, world: &ObjectScope) -> bool {
         if *environment == app.environment && app.cluster() == cluster.as_ref())
 }
 
+/// How long a name is at least that others are called after.
+const SHORTEST_BEGIN: usize = 3;
+
 /// How a variable begins that something else puts a value in place of.
 const VARIABLE: &str = "${";
 
@@ -330,6 +392,11 @@ fn makes_objects(object: &Object) -> bool {
         let annotations = object.value().at(&["metadata", "annotations"]).and_then(Value::as_object);
         let mut keys = annotations.into_iter().flat_map(|map| map.keys());
         return keys.any(|key| key.starts_with("cert-manager.io/") || key.contains("acme"));
+    }
+    // What Applications make is rendered, or known to be hidden.
+    const OF_ARGOCD: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
+    if object.key.group == "argoproj.io" && OF_ARGOCD.contains(&object.key.kind.as_str()) {
+        return false;
     }
     // Routes name what others make.
     const ROUTES: [&str; 6] = [

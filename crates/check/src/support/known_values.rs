@@ -113,6 +113,18 @@ impl KnownValues {
         self.root().children.contains_key(key)
     }
 
+    /// Whether the chart knows a key below some steps.
+    pub(crate) fn has_below(&self, path: &[Step<'_>], key: &str) -> bool {
+        let mut node = self.root();
+        for step in path {
+            let Some(child) = node.children.get(step_name(*step)).or_else(|| node.children.get(ANY)) else {
+                return false;
+            };
+            node = child;
+        }
+        node.children.contains_key(key)
+    }
+
     fn root(&self) -> &Node {
         self.root.get_or_init(|| read_tree(self.lines))
     }

@@ -55,5 +55,6 @@ pub(crate) mod traefik_rules;
 pub(crate) mod unrendered_files;
 pub(crate) mod unused_files;
 pub(crate) mod value_steps;
+pub(crate) mod withdrawn_values;
 pub(crate) mod word_replacement;
 pub(crate) mod workflow;

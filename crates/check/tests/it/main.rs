@@ -2,10 +2,12 @@
 
 mod bad_input;
 mod bootstrap_commands;
+mod charts_out_of_reach;
 mod common;
 mod false_positives;
 mod fixes;
 mod incidents;
+mod names_beside_others;
 mod outputs;
 mod pages;
 mod refused_at_run_time;

@@ -282,6 +282,10 @@ fn a_command_in_a_pod_does_what_its_account_may() {
         of("kubectl scale deploy/web --replicas=0", "get, patch", "deployments, deployments/scale"),
         0
     );
+    // A Role is of its own namespace.
+    let elsewhere = "kubectl -n stock rollout restart deployment/web";
+    assert_eq!(of(elsewhere, "get, patch", "deployments"), 1);
+    assert_eq!(of("kubectl rollout restart -n $NS deployment/web", "get, patch", "deployments"), 0);
     assert_eq!(of("echo 'see: kubectl get secret a'", "get", "deployments"), 0);
     assert_eq!(of("kubectl --kubeconfig=/k rollout restart deployment/web", "get", "deployments"), 0);
 }

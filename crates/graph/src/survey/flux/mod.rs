@@ -16,7 +16,7 @@ mod translate;
 mod tree;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
 
@@ -208,12 +208,46 @@ fn part(
 /// The variables that become nothing in objects, each with the place that asks for it first.
 fn unset(objects: &[Arc<RenderedObject>], variables: &Variables) -> BTreeMap<String, (usize, FieldPath)> {
     let mut found = BTreeMap::new();
-    let names = |text: &str| variables.unset(text).into_iter().map(str::to_owned).collect();
     for (at, object) in objects.iter().enumerate().filter(|(_, object)| !is_left_alone(&object.value)) {
+        let names = |text: &str| variables.unset(text).into_iter().map(str::to_owned).collect();
         gather(&object.value, &names, &mut Vec::new(), &mut |name, path| {
             found.entry(name.to_owned()).or_insert_with(|| (at, FieldPath(path.to_vec())));
         });
+        // In a script a variable of the container's own is meant, whatever else may give one of the name.
+        let own = own_variables(&object.value);
+        let names = |text: &str| {
+            let plain = variables.unknown(text).into_iter();
+            plain.filter(|name| own.contains(*name)).map(str::to_owned).collect()
+        };
+        gather(&object.value, &names, &mut Vec::new(), &mut |name, path| {
+            let is_script =
+                |step: &Segment| matches!(step, Segment::Key(key) if key == "command" || key == "args");
+            if path.iter().any(is_script) {
+                found.entry(name.to_owned()).or_insert_with(|| (at, FieldPath(path.to_vec())));
+            }
+        });
     }
+    found
+}
+
+/// The names of the variables that the containers of a workload have.
+fn own_variables(object: &Value) -> BTreeSet<&str> {
+    const MAX_DEPTH: usize = 16;
+    fn walk<'a>(value: &'a Value, depth: usize, found: &mut BTreeSet<&'a str>) {
+        match value {
+            Value::Array(items) if depth < MAX_DEPTH => {
+                items.iter().for_each(|item| walk(item, depth + 1, found));
+            }
+            Value::Object(map) if depth < MAX_DEPTH => {
+                let variables = map.get("env").and_then(Value::as_array).into_iter().flatten();
+                found.extend(variables.filter_map(|it| it.get("name")?.as_str()));
+                map.values().for_each(|below| walk(below, depth + 1, found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    walk(&object["spec"], 0, &mut found);
     found
 }
 

@@ -104,6 +104,15 @@ impl Variables {
         numbers(text).into_iter().chain(plain_names(text).into_iter().filter(is_told)).collect()
     }
 
+    /// The variables of a text that nothing is known to give.
+    pub(super) fn unknown<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        if self.are_none() {
+            return Vec::new();
+        }
+        let is_unknown = |name: &&str| !self.known.contains_key(*name) && !self.hidden.contains(*name);
+        plain_names(text).into_iter().filter(is_unknown).collect()
+    }
+
     fn text(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
