@@ -238,3 +238,13 @@ spec:
 pub(crate) fn config_map(name: &str, value: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  key: \"{value}\"\n")
 }
+
+/// The exit code of rehearsing a repository, and what is printed.
+pub(crate) fn rehearse(repo: &Repo, args: &[&str]) -> (i32, String) {
+    let mut all = vec!["rehearse", "repo", "--offline"];
+    all.extend(args);
+    let output = repo.command(&all).output().expect("the binary runs");
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code().expect("it is not killed"), text)
+}

@@ -3,19 +3,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Output,
 };
 
-use crate::common::{Repo, application, config_map};
+use crate::common::{Repo, application, config_map, rehearse};
 use serde_json::Value;
-
-fn rehearse(repo: &Repo, args: &[&str]) -> (i32, String) {
-    let mut all = vec!["rehearse", "repo", "--offline"];
-    all.extend(args);
-    let Output { status, stdout, stderr } = repo.command(&all).output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    (status.code().unwrap(), text)
-}
 
 fn json(repo: &Repo, args: &[&str]) -> (i32, Value) {
     let mut all = vec!["--output", "json"];

@@ -1,18 +1,6 @@
 //! How a change is told: values, lines, what stays behind, what calls what is gone.
 
-use std::process::Output;
-
-use crate::common::{Repo, application};
-
-fn rehearse(repo: &Repo, args: &[&str]) -> (i32, String) {
-    let mut all = vec!["rehearse", "repo", "--offline"];
-    all.extend(args);
-    let Output { status, stdout, stderr } = repo.command(&all).output().unwrap();
-    (
-        status.code().unwrap(),
-        String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr),
-    )
-}
+use crate::common::{Repo, application, rehearse};
 
 fn change(repo: &Repo) -> (i32, String) {
     rehearse(repo, &["--diff", "HEAD"])

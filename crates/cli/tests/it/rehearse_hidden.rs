@@ -1,20 +1,10 @@
 //! What a rehearsal tells though no Application shows it, and what it does not take for granted.
 
-use std::{fs, path::Path, process::Output};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use crate::common::Repo;
-
-fn rehearse(repo: &Repo, args: &[&str]) -> (i32, String) {
-    let mut all = vec!["rehearse", "repo", "--offline"];
-    all.extend(args);
-    let Output { status, stdout, stderr } = repo.command(&all).output().unwrap();
-    (
-        status.code().unwrap(),
-        String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr),
-    )
-}
+use crate::common::{Repo, rehearse};
 
 /// The pods of a workload, with more in their spec and in their container.
 fn deployment(name: &str, replicas: u32, container: &str) -> String {

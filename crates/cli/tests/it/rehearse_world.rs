@@ -1,18 +1,6 @@
 //! What the world of a rehearsal knows: rights of operators, networks, policies, sync windows.
 
-use std::process::Output;
-
-use crate::common::{Repo, application};
-
-fn rehearse(repo: &Repo, args: &[&str]) -> (i32, String) {
-    let mut all = vec!["rehearse", "repo", "--offline"];
-    all.extend(args);
-    let Output { status, stdout, stderr } = repo.command(&all).output().unwrap();
-    (
-        status.code().unwrap(),
-        String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr),
-    )
-}
+use crate::common::{Repo, application, rehearse};
 
 /// The definition of a kind that takes anything.
 fn definition(group: &str, plural: &str, kind: &str, scope: &str) -> String {
