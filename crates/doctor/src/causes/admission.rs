@@ -167,7 +167,7 @@ fn unsaved_replica_sets(look: &Look<'_>) -> Vec<Refused> {
     found
 }
 
-fn lacks_pods(look: &Look<'_>, live: &Value) -> bool {
+pub(super) fn lacks_pods(look: &Look<'_>, live: &Value) -> bool {
     let wanted = match live.kind() {
         // A set whose state was left out is for one node at least.
         "DaemonSet" if live.get("status").is_none() => 1,
@@ -411,6 +411,33 @@ fn webhook_service(look: &Look<'_>, read: &Refusal) -> Option<Object> {
         let (namespace, name) = read.service.as_ref()?;
         (!namespace.is_empty()).then(|| Object::new("Service", namespace, name))
     })
+}
+
+/// Whether anything says why a controller's pods are not made.
+pub(super) fn is_told_refused(look: &Look<'_>, live: &Value) -> bool {
+    let object = Object::from_live(live);
+    let is_refusal = |event: &crate::Event| matches!(event.reason.as_str(), "FailedCreate" | "FailedUpdate");
+    replica_failure(live).is_some() || look.cluster.events(&object).any(is_refusal)
+}
+
+/// The fault of a webhook that is asked in vain, where nothing but the objects tells so: nobody serves it, or
+/// what serves it shows an expired certificate.
+pub(super) fn webhook_without_words(look: &Look<'_>, config: &Value, hook: &Value) -> Option<Finding> {
+    let reference = hook.at(&["clientConfig", "service"])?;
+    let service = Object::new("Service", reference.str_at(&["namespace"])?, reference.str_at(&["name"])?);
+    let name = hook.str_at(&["name"]).unwrap_or_default();
+    let read = Refusal { cause: Some(Cause::AdmitWebhookDown), by: name.to_owned(), ..Refusal::default() };
+    let is_served = match look.cluster.live(&service) {
+        Some(live) => look.cluster.is_served(live),
+        None => !look.cluster.knows_services(),
+    };
+    if !is_served {
+        return Some(webhook_down(look, &read, ""));
+    }
+    let live = look.cluster.live(&service)?;
+    let expired = crate::causes::control_plane::certificate_of_service(look, live);
+    let expired = expired.filter(|finding| finding.object.kind == "Secret")?;
+    Some(expired.suffers(Object::from_live(config), "shows an expired certificate"))
 }
 
 fn webhook_down(look: &Look<'_>, read: &Refusal, message: &str) -> Finding {

@@ -89,7 +89,7 @@ fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
 
 /// Whether it proves something that an object was not saved: others of its kind in its namespace were, such
 /// as no cluster makes by itself.
-fn proves_absence(look: &Look<'_>, object: &Object) -> bool {
+pub(crate) fn proves_absence(look: &Look<'_>, object: &Object) -> bool {
     const OF_ITSELF: &[&str] =
         &["kubernetes.io/service-account-token", "helm.sh/release.v1", "kubernetes.io/dockercfg"];
     let is_ordinary = |it: &Value| !it.str_at(&["type"]).is_some_and(|kind| OF_ITSELF.contains(&kind));

@@ -1,6 +1,7 @@
 //! The causes, one file for each family: what proves it, and what it is mistaken for.
 
 pub(crate) mod admission;
+mod admission_unsaid;
 pub(crate) mod api;
 pub(crate) mod budget;
 pub(crate) mod callers;
@@ -24,6 +25,7 @@ pub(crate) mod resting;
 pub(crate) mod scale;
 pub(crate) mod scheduling;
 pub(crate) mod service;
+mod startup_taints;
 pub(crate) mod volume;
 
 use crate::{finding::Finding, search_context::Look};
@@ -41,6 +43,7 @@ const SEARCHES: &[Search] = &[
     scheduling::find,
     volume::find,
     admission::find,
+    admission_unsaid::find,
     image::find,
     config::find,
     config_unsaid::find,

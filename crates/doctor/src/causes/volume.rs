@@ -670,7 +670,12 @@ fn attach(look: &Look<'_>, pod: &Value, at: &Object, is_held: bool) -> Finding {
     });
     if !is_held && holder.is_none() && attachment.is_none() {
         let what = format!("the driver does not attach the volume of {at}");
-        return Finding::new(Cause::VolumeAttach, at.clone(), 0.9, what)
+        let finding = Finding::new(Cause::VolumeAttach, at.clone(), 0.9, what);
+        // Where the engine keeps the volume may be why.
+        let volume = volume.map(|name| Object::new("PersistentVolume", "", name));
+        return volume
+            .into_iter()
+            .fold(finding, Finding::below)
             .remedy("Look at the volume in its own system, and at the driver's log.", &[]);
     }
     let mut finding = Finding::new(
