@@ -509,7 +509,11 @@ fn silent_webhook(
     }
     Finding {
         cause: Cause::NetNodePorts,
-        confidence: if look.cluster.has_kind("NetworkPolicy") { 0.6 } else { 0.45 },
+        confidence: if look.cluster.has_kind("NetworkPolicy") || look.cluster.is_whole() {
+            0.6
+        } else {
+            0.45
+        },
         summary: format!(
             "the API server does not reach the webhook's pods on port {number}, which are ready: a port between control plane and nodes is closed"
         ),

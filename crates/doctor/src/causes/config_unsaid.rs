@@ -74,6 +74,11 @@ fn stage(pod: &Value) -> Option<Stage> {
     }
 }
 
+/// Whether a pod on its node waits for its volumes, as far as its containers tell.
+pub(super) fn waits_for_volumes(pod: &Value) -> bool {
+    matches!(stage(pod), Some(Stage::Volumes))
+}
+
 /// The Secrets and ConfigMaps that a pod cannot do without at a stage, with the field that names each.
 fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
     let Some(spec) = pod.get("spec") else { return Vec::new() };

@@ -27,6 +27,7 @@ pub(crate) mod scheduling;
 pub(crate) mod service;
 mod startup_taints;
 pub(crate) mod volume;
+mod volume_unsaid;
 
 use crate::{finding::Finding, search_context::Look};
 
@@ -42,6 +43,7 @@ const SEARCHES: &[Search] = &[
     api::find,
     scheduling::find,
     volume::find,
+    volume_unsaid::find,
     admission::find,
     admission_unsaid::find,
     image::find,

@@ -58,7 +58,13 @@ pub(super) fn absent_behind(look: &Look<'_>, live: &Value) -> Option<Finding> {
             && proves_absence(look, it)
     })?;
     let summary = format!("{absent} does not exist, and {by} names it");
-    let finding = Finding::new(Cause::ConfigMissing, absent.clone(), 0.8, summary)
+    // What a resource names itself is its own fault; what is behind another one is not.
+    let (cause, at) = if by == object {
+        (Cause::OperatorReference, object.clone())
+    } else {
+        (Cause::ConfigMissing, absent.clone())
+    };
+    let finding = Finding::new(cause, at, 0.8, summary)
         .evidence(by.to_string(), format!("it names {absent}"))
         .remedy(format!("Make {absent}, or correct the reference in {by}."), &[])
         .suffers(object, "needs it, and is not ready");

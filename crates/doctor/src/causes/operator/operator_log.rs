@@ -81,7 +81,12 @@ fn missing_data(look: &Look<'_>, live: &Value, line: &str) -> Option<Finding> {
     if !is_told || !look.cluster.has_kind(absent.kind) || look.cluster.live(&object).is_some() {
         return None;
     }
-    let summary = format!("{object} does not exist, and {} needs it", Object::from_live(live));
+    let resource = Object::from_live(live);
+    let summary = format!("{object} does not exist, and {resource} needs it");
+    // What a resource names itself is its own fault, and told as such; what is behind another one is not.
+    if dependencies::upstream(look.cluster, &resource).contains(&object) {
+        return None;
+    }
     let finding = Finding::new(Cause::ConfigMissing, object.clone(), 0.88, summary)
         .remedy(format!("Make {object}, or correct the reference."), &[]);
     Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below))
