@@ -298,6 +298,7 @@ const FIELDS_OF_KIND: &[(&str, &str)] = &[
     ("configMapTargetRef", "ConfigMap"),
     ("configMapRef", "ConfigMap"),
     ("credentialsSecretRef", "Secret"),
+    ("scaleTargetRef", "Deployment"),
 ];
 /// Fields that name who uses an object, or what is made of it, and nothing that it needs.
 const NO_NEED: &[&str] =

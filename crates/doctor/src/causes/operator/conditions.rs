@@ -182,14 +182,13 @@ fn by_words(look: &Look<'_>, live: &Value, operators: &[Object], said: &Said) ->
         let remedy = "Make what is selected, or correct the selector.";
         return Some(new(Cause::OperatorReference, 0.8, "selects what does not exist", remedy));
     }
-    if (words.is_empty() || is_general(words, live.kind()))
-        && let Some(finding) = absent_behind(look, live)
-    {
-        return Some(finding);
+    if is_rejected(words) {
+        let remedy = "Correct the specification.";
+        return Some(new(Cause::OperatorRejected, 0.88, "is refused by its operator", remedy));
     }
-    is_rejected(words).then(|| {
-        new(Cause::OperatorRejected, 0.88, "is refused by its operator", "Correct the specification.")
-    })
+    // Who waits for something else may do without what it names.
+    let says_little = words.is_empty() || is_general(words, live.kind()) || !is_of_waiting(words);
+    if says_little { absent_behind(look, live) } else { None }
 }
 
 /// That a resource is not ready, and nothing says why.

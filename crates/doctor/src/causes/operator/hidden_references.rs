@@ -41,8 +41,8 @@ fn collect_addresses<'a>(value: &'a Value, depth: usize, found: &mut Vec<&'a str
     }
 }
 
-/// The Secret or ConfigMap that is not there and that a resource names, itself or by what it names. Only for
-/// resources that tell nothing else: many may do without what they name.
+/// The Secret, ConfigMap or workload that is not there and that a resource names, itself or by what it names.
+/// Only for resources that tell nothing else: many may do without what they name.
 pub(super) fn absent_behind(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
     let near = dependencies::upstream(look.cluster, &object);
@@ -53,13 +53,16 @@ pub(super) fn absent_behind(look: &Look<'_>, live: &Value) -> Option<Finding> {
         .flat_map(|by| dependencies::upstream(look.cluster, by).into_iter().map(move |it| (by.clone(), it)));
     let named = near.iter().map(|it| (object.clone(), it.clone())).chain(far);
     let (by, absent) = named.into_iter().find(|(_, it)| {
-        matches!(it.kind.as_str(), "Secret" | "ConfigMap")
-            && look.cluster.live(it).is_none()
-            && proves_absence(look, it)
+        let is_data = matches!(it.kind.as_str(), "Secret" | "ConfigMap");
+        let is_target = matches!(it.kind.as_str(), "Deployment" | "StatefulSet");
+        look.cluster.live(it).is_none()
+            && (is_data && proves_absence(look, it) || is_target && look.cluster.has_kind(&it.kind))
     })?;
     let summary = format!("{absent} does not exist, and {by} names it");
     // What a resource names itself is its own fault; what is behind another one is not.
-    let (cause, at) = if by == object {
+    let (cause, at) = if !matches!(absent.kind.as_str(), "Secret" | "ConfigMap") {
+        (Cause::ScaleTarget, by.clone())
+    } else if by == object {
         (Cause::OperatorReference, object.clone())
     } else {
         (Cause::ConfigMissing, absent.clone())
