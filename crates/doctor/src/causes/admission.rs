@@ -394,12 +394,17 @@ fn quota(look: &Look<'_>, namespace: &str, read: &Refusal) -> Finding {
     }
 }
 
+/// All webhooks, with the configurations that hold them.
+pub(super) fn webhooks<'a>(look: &Look<'a>) -> impl Iterator<Item = (&'a Value, &'a Value)> + use<'a> {
+    let cluster = look.cluster;
+    let kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+    let all = kinds.into_iter().flat_map(|kind| cluster.all(kind).iter().copied());
+    all.flat_map(|config| items(config, &["webhooks"]).map(move |hook| (config, hook)))
+}
+
 /// The configuration that holds a webhook.
 fn configuration<'a>(look: &Look<'a>, webhook: &str) -> Option<(&'a Value, &'a Value)> {
-    let kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
-    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter().copied());
-    all.flat_map(|config| items(config, &["webhooks"]).map(move |hook| (config, hook)))
-        .find(|(_, hook)| hook.str_at(&["name"]) == Some(webhook))
+    webhooks(look).find(|(_, hook)| hook.str_at(&["name"]) == Some(webhook))
 }
 
 /// The Service behind a webhook, by its configuration or by the URL that was called.
@@ -435,9 +440,21 @@ pub(super) fn webhook_without_words(look: &Look<'_>, config: &Value, hook: &Valu
         return Some(webhook_down(look, &read, ""));
     }
     let live = look.cluster.live(&service)?;
+    let object = Object::from_live(config);
     let expired = crate::causes::control_plane::certificate_of_service(look, live);
-    let expired = expired.filter(|finding| finding.object.kind == "Secret")?;
-    Some(expired.suffers(Object::from_live(config), "shows an expired certificate"))
+    if let Some(expired) = expired.filter(|finding| finding.object.kind == "Secret") {
+        return Some(expired.suffers(object, "shows an expired certificate"));
+    }
+    // Without a CA the API server trusts public authorities alone, and none of them signs for a Service.
+    let has_bundle =
+        |hook: &Value| hook.str_at(&["clientConfig", "caBundle"]).is_some_and(|it| !it.is_empty());
+    if !has_bundle(hook) && webhooks(look).any(|(_, other)| has_bundle(other)) {
+        return Some(webhook_tls(look, &read));
+    }
+    let pod = look.cluster.pods_of(live).into_iter().find(|pod| pods::is_ready(pod))?;
+    let number = reference.int_at(&["port"]).unwrap_or(443);
+    let port = items(live, &["spec", "ports"]).find(|port| port.int_at(&["port"]) == Some(number));
+    closed_to_api_server(look, pod, port_of_pod(pod, port), &object)
 }
 
 fn webhook_down(look: &Look<'_>, read: &Refusal, message: &str) -> Finding {

@@ -7,8 +7,9 @@ use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
-    admission::{is_told_refused, lacks_pods, webhook_without_words},
+    admission::{is_told_refused, lacks_pods, webhook_without_words, webhooks},
     config_unsaid::proves_absence,
+    pod_rules::broken_rule,
 };
 use crate::{
     Object,
@@ -23,10 +24,6 @@ const WRITERS: &[&str] = &["ReplicaSet", "StatefulSet", "Job"];
 const SLOW: i64 = 120;
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    // Where pods were not saved, nobody knows that they are missing.
-    if !look.cluster.has_kind("Pod") {
-        return Vec::new();
-    }
     let all = WRITERS.iter().flat_map(|kind| look.cluster.all(kind).iter());
     all.filter(|live| is_refused_silently(look, live)).filter_map(|live| refusal(look, live)).collect()
 }
@@ -46,8 +43,9 @@ fn is_refused_silently(look: &Look<'_>, live: &Value) -> bool {
         }
         _ => true,
     };
-    // Its controller has seen it as it is now, and looks no further.
-    let is_seen = live.kind() == "Job"
+    // Its controller has seen it as it is now, and looks no further. A Job that counts no pods is one that
+    // lacks them, as long as pods were saved.
+    let is_seen = live.kind() == "Job" && look.cluster.has_kind("Pod")
         || live.int_at(&["status", "observedGeneration"]).is_some_and(|seen| seen >= live.generation());
     may_go_on
         && is_seen
@@ -59,9 +57,14 @@ fn is_refused_silently(look: &Look<'_>, live: &Value) -> bool {
 
 /// What a new pod of a controller would be refused for.
 fn refusal(look: &Look<'_>, live: &Value) -> Option<Finding> {
-    let finding = account(look, live).or_else(|| quota(look, live)).or_else(|| webhook(look, live))?;
     let object = Object::from_live(live);
     let owner = look.cluster.workload(live);
+    let rule = || broken_rule(look, live.namespace(), pods::spec(live)?, &owner);
+    let finding = account(look, live)
+        .or_else(|| priority(look, live))
+        .or_else(|| quota(look, live))
+        .or_else(rule)
+        .or_else(|| webhook(look, live))?;
     let finding = finding
         .evidence(object.to_string(), "its pods were not made, and nothing says why")
         .suffers(object, "its pods are not made");
@@ -86,6 +89,19 @@ fn account(look: &Look<'_>, live: &Value) -> Option<Finding> {
         format!("Make {object}, or correct serviceAccountName."),
         &[format!("kubectl -n {} create serviceaccount {name}", live.namespace())],
     ))
+}
+
+/// The class of priority that pods would have, if there is none of the name.
+fn priority(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let name = pods::spec(live)?.str_at(&["priorityClassName"])?;
+    let object = Object::new("PriorityClass", "", name);
+    let is_known = look.cluster.has_kind("PriorityClass") || look.cluster.is_whole();
+    if look.cluster.live(&object).is_some() || !is_known || name.starts_with("system-") {
+        return None;
+    }
+    let summary = format!("{object} does not exist, and the pods of {} name it", look.cluster.workload(live));
+    let remedy = format!("Make {object}, or correct priorityClassName.");
+    Some(Finding::new(Cause::ConfigMissing, object, 0.85, summary).remedy(remedy, &[]))
 }
 
 /// A quota that has no room for one more pod.
@@ -143,10 +159,7 @@ fn demand(spec: &Value) -> BTreeMap<String, i128> {
 fn webhook(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let template = live.at(&["spec", "template"])?;
     let namespace = look.cluster.get("Namespace", "", live.namespace())?;
-    let kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
-    let configs = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
-    let mut hooks = configs.flat_map(|config| items(config, &["webhooks"]).map(move |hook| (*config, hook)));
-    hooks.find_map(|(config, hook)| {
+    webhooks(look).find_map(|(config, hook)| {
         let fits =
             |field: &str, labels| hook.get(field).is_none_or(|wanted| selector::matches(wanted, labels));
         let is_asked = hook.str_at(&["failurePolicy"]) != Some("Ignore")

@@ -21,6 +21,7 @@ pub(crate) mod mesh_routes;
 pub(crate) mod node;
 pub(crate) mod operator;
 pub(crate) mod pod_network;
+mod pod_rules;
 pub(crate) mod resting;
 pub(crate) mod scale;
 pub(crate) mod scheduling;

@@ -13,7 +13,7 @@ use probe::{dependencies, probe, probes};
 use readiness_gate::gated;
 use tiphys_cause::{Cause, start_fault};
 use tiphys_value::{ObjectExt as _, Value};
-use unsaid::{expired_mount, labelled_state};
+use unsaid::{denied_state, expired_mount, labelled_state};
 
 use crate::{
     Object,
@@ -99,6 +99,7 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
         injected(look, ill),
         crate::calls::unheard(look, ill),
         expired_mount(look, ill),
+        denied_state(ill),
         exits(look, ill),
         unready(look, ill),
     ];
