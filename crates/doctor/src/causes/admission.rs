@@ -425,8 +425,8 @@ pub(super) fn is_told_refused(look: &Look<'_>, live: &Value) -> bool {
     replica_failure(live).is_some() || look.cluster.events(&object).any(is_refusal)
 }
 
-/// The fault of a webhook that is asked in vain, where nothing but the objects tells so: nobody serves it, or
-/// what serves it shows an expired certificate.
+/// The fault of a webhook of which nothing but the objects tells: nobody serves it, the API server does not
+/// trust what serves it, or a policy lies between.
 pub(super) fn webhook_without_words(look: &Look<'_>, config: &Value, hook: &Value) -> Option<Finding> {
     let reference = hook.at(&["clientConfig", "service"])?;
     let service = Object::new("Service", reference.str_at(&["namespace"])?, reference.str_at(&["name"])?);

@@ -7,7 +7,7 @@ use crate::{Object, cluster::Cluster, dependencies::drivers};
 
 /// The ends of the keys of such taints.
 const ENDS: &[&str] = &["agent-not-ready", "not-ready", "unregistered", "uninitialized"];
-/// Domains of keys, and the workloads that take those taints off; drivers of storage are found by their names.
+/// Domains of keys, and the workloads that take those taints off; drivers of storage are found by name.
 const AGENTS: &[(&str, &[&str])] = &[
     ("node.cilium.io", &["cilium"]),
     ("cni.istio.io", &["istio-cni-node"]),

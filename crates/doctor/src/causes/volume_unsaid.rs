@@ -15,11 +15,11 @@ use crate::{
 const SLOW: i64 = 120;
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    look.ill.iter().filter_map(|ill| held(look, ill)).collect()
+    look.ill.iter().filter_map(|ill| volume_on_another_node(look, ill)).collect()
 }
 
 /// The claim of a workload whose volume another node holds.
-fn held(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+fn volume_on_another_node(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let waits = |pod: &&&Value| {
         let is_told = look.cluster.events(&Object::from_live(pod)).any(|event| event.is_warning());
         waits_for_volumes(pod) && !is_told && look.cluster.age(pod) > SLOW

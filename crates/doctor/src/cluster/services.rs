@@ -28,7 +28,7 @@ pub(crate) fn target_port(service_port: &Value, spec: &Value) -> Option<i64> {
     }
 }
 
-/// Ends of the keys of labels that operators and elections give to pods while they run: who leads, who serves.
+/// Ends of the keys of labels that operators and elections give to running pods: who leads, who serves.
 const ROLES: &[&str] = &[
     "role",
     "instanceRole",

@@ -103,7 +103,7 @@ struct Said {
 }
 
 /// Conditions may tell only that something is wrong; events and the operator's log tell what.
-fn said(look: &Look<'_>, live: &Value, own: String, operators: &[Object]) -> Said {
+fn gather_words(look: &Look<'_>, live: &Value, own: String, operators: &[Object]) -> Said {
     let warning = look.cluster.events(&Object::from_live(live)).rfind(|event| event.is_warning());
     let warning = warning.filter(|event| own.is_empty() || !says_why(&own) && says_why(&event.message));
     let words = warning.map_or(own, |event| event.message.clone());
@@ -127,7 +127,7 @@ fn unready(look: &Look<'_>, live: &Value, operators: Vec<Object>) -> Option<Find
     if elsewhere.is_some() {
         return elsewhere;
     }
-    let said = said(look, live, own, &operators);
+    let said = gather_words(look, live, own, &operators);
     if let Some(rights) = lacking_right(look, live, &operators, &said.words) {
         return Some(rights);
     }
