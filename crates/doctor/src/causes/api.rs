@@ -206,7 +206,7 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
             if forbidden.namespace.is_none() && !is_missed && served.is_empty() {
                 served = crate::causes::operator::neglected_by(look, &workload);
             }
-            if super::scheduling::is_autoscaler(&workload) {
+            if super::autoscalers::is_autoscaler(&workload) {
                 served.extend(without_node(look));
             }
             let refused = refused_logins(look, pod, forbidden);

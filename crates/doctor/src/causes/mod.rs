@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 mod admission_unsaid;
 pub(crate) mod api;
+mod autoscalers;
 pub(crate) mod budget;
 pub(crate) mod callers;
 pub(crate) mod closed_ways;

@@ -95,26 +95,9 @@ fn unplaced(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
 /// The programs that add nodes where pods find no room.
 const AUTOSCALERS: &[&str] = &["cluster-autoscaler", "karpenter"];
 
-/// Namespaces and names of the programs that add nodes, as they are installed: one that is ready may be kept
-/// from its work, too.
-const AUTOSCALER_HOMES: &[(&str, &str)] = &[
-    ("kube-system", "cluster-autoscaler"),
-    ("kube-system", "cluster-autoscaler-aws-cluster-autoscaler"),
-    ("cluster-autoscaler", "cluster-autoscaler"),
-    ("kube-system", "karpenter"),
-    ("karpenter", "karpenter"),
-];
-
-/// Whether a workload adds nodes where pods find no room.
-pub(super) fn is_autoscaler(workload: &Object) -> bool {
-    AUTOSCALER_HOMES.contains(&(workload.namespace.as_str(), workload.name.as_str()))
-}
-
 /// Who adds nodes, and cannot.
 fn node_makers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Object> + use<'a> {
-    let installed =
-        AUTOSCALER_HOMES.iter().map(|(namespace, name)| Object::new("Deployment", namespace, name));
-    let installed = installed.filter(|it| look.cluster.live(it).is_some());
+    let installed = super::autoscalers::installed(look.cluster);
     let adders = look.red.keys().filter(|it| {
         matches!(
             it.kind.as_str(),

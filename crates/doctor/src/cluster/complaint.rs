@@ -102,10 +102,8 @@ pub(crate) fn error_of_pods(live: &Value) -> Option<&str> {
 
 /// Whether the condition by which a resource says that it is not well names a failure, and not a state.
 pub(crate) fn tells_of_failure(live: &Value) -> bool {
-    let told = |key: &str| complaint(live).and_then(|it| it.str_at(&[key])).unwrap_or_default();
-    // A pool of nodes says how many are degraded, and quotes why.
-    let is_quoted = told("type") == "NodeDegraded" && told("message").contains(" is reporting: ");
-    is_quoted || FAILURES.iter().any(|word| told("reason").contains(word))
+    let reason = complaint(live).and_then(|it| it.str_at(&["reason"])).unwrap_or_default();
+    FAILURES.iter().any(|word| reason.contains(word))
 }
 
 /// Whether a condition says no more than the name of another one.

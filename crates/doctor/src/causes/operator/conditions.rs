@@ -7,7 +7,7 @@ use super::{
     certificates::{challenge, child},
     condition_words::{
         Named, fits_none, image_fault, is_denied, is_general, is_of_waiting, is_rejected, named_but_absent,
-        own_complaint, own_words, says_why,
+        own_complaint, own_words, quotes_degraded_node, says_why,
     },
     failed_calls::{call_line, failed_call, outward_call, telling_line},
     hidden_references::{absent_behind, services_of_spec},
@@ -195,7 +195,7 @@ fn by_words(look: &Look<'_>, live: &Value, operators: &[Object], said: &Said) ->
 fn not_ready(look: &Look<'_>, live: &Value, operators: &[Object], said: &Said) -> Finding {
     // A grade that is bad tells of the state of what was made, and of no refusal.
     let is_state = ill_health(live).is_some();
-    let is_failure = tells_of_failure(live) || failed_phase(live).is_some();
+    let is_failure = tells_of_failure(live) || failed_phase(live).is_some() || quotes_degraded_node(live);
     let is_told = !is_general(&said.words, live.kind()) || is_heard(look, operators) && said.call.is_none();
     finding_from_condition(
         live,
