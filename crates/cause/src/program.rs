@@ -437,6 +437,7 @@ pattern!(
     | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
     | field \s ['"`]? ([\w.-]+) ['"`]? \s not \s found \s in \s (?:type|struct)
     | (?: unknown | unexpected | unrecogni[sz]ed | unsupported | invalid | duplicate ) \s (?: field | key | directive | property | parameter | attribute ) s? :? \s ['"`] ([^'"`]+) ['"`]
+    | unknown \s (?: variable | keyword | command \s in \s configuration ) \s ['"`] ([^'"`=]+) (?: = ([^'"`]+) )? ['"`]
     | \b parsing \s \\?["'] ([^"'\\]+) \\?["'] : \s (?: invalid \s syntax | value \s out \s of \s range )
     | For \s input \s string: \s ["'] ([^"']+)
     | invalid \s literal \s for \s int\(\) \s with \s base \s \d+: \s ["'] ([^"']+)

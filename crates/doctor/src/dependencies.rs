@@ -14,7 +14,10 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     let mut found = Vec::new();
     match object.kind.as_str() {
         "Service" => {
-            found.extend(cluster.pods_of(live).into_iter().map(Object::from_live));
+            let selected = cluster.pods_of(live);
+            // While nobody leads, a Service of the leader selects no pod.
+            let others = if selected.is_empty() { cluster.pods_without_role(live) } else { Vec::new() };
+            found.extend(selected.into_iter().chain(others).map(Object::from_live));
             found.extend(cluster.workloads_of(live).into_iter().map(Object::from_live));
         }
         "EndpointSlice" | "Endpoints" => {
@@ -32,6 +35,8 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             );
             found.extend(data_source(live));
         }
+        "PersistentVolume" => found.extend(volume_of_engine(cluster, live)),
+        "Volume" => found.extend(homes_of_replicas(cluster, live)),
         "StorageClass" => found.extend(drivers(cluster, live.str_at(&["provisioner"]).unwrap_or_default())),
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
             for hook in items(live, &["webhooks"]) {
@@ -122,6 +127,27 @@ fn related(cluster: &Cluster<'_>, operator: &Value) -> Vec<Object> {
     let kinds = ["Deployment", "DaemonSet", "StatefulSet"];
     let all = kinds.iter().flat_map(|kind| cluster.all(kind).iter());
     all.filter(|it| namespaces.contains(&it.namespace())).map(|it| Object::from_live(it)).collect()
+}
+
+/// The volume of a storage engine behind a persistent one, if the engine keeps it as a resource.
+fn volume_of_engine(cluster: &Cluster<'_>, live: &Value) -> Vec<Object> {
+    let class = live.str_at(&["spec", "storageClassName"]).filter(|class| !class.is_empty());
+    let class = class.map(|class| Object::new("StorageClass", "", class));
+    let handle = live.str_at(&["spec", "csi", "volumeHandle"]);
+    let engines = cluster.all("Volume").iter().filter(|it| Some(it.name()) == handle);
+    engines.map(|it| Object::from_live(it)).chain(class).collect()
+}
+
+/// The nodes where a storage engine keeps the copies of a volume that is not well.
+fn homes_of_replicas(cluster: &Cluster<'_>, live: &Value) -> Vec<Object> {
+    if live.str_at(&["status", "robustness"]).is_none_or(|it| it == "healthy") {
+        return Vec::new();
+    }
+    let replicas = cluster.all("Replica").iter().filter(|it| {
+        it.namespace() == live.namespace() && it.str_at(&["spec", "volumeName"]) == Some(live.name())
+    });
+    let nodes = replicas.filter_map(|it| it.str_at(&["spec", "nodeID"])).filter(|node| !node.is_empty());
+    nodes.map(|node| Object::new("Node", "", node)).collect()
 }
 
 /// What a claim is filled with: a snapshot, or another claim.
@@ -265,6 +291,15 @@ const REFERENCES: &[(&[&str], &str)] = &[
 
 /// Ends of the names of fields by which the API's conventions refer to another object.
 const REFERENCE_ENDS: &[&str] = &["SecretRef", "secretRef", "Ref"];
+/// Fields whose name tells less than the kind of what they name.
+const FIELDS_OF_KIND: &[(&str, &str)] = &[
+    ("authenticationRef", "TriggerAuthentication"),
+    ("secretTargetRef", "Secret"),
+    ("configMapTargetRef", "ConfigMap"),
+    ("configMapRef", "ConfigMap"),
+    ("credentialsSecretRef", "Secret"),
+    ("scaleTargetRef", "Deployment"),
+];
 /// Fields that name who uses an object, or what is made of it, and nothing that it needs.
 const NO_NEED: &[&str] =
     &["claimRef", "ownerRef", "consumerRef", "writeConnectionSecretToRef", "privateKeySecretRef"];
@@ -305,6 +340,9 @@ fn by_convention(spec: &Value, namespace: &str, depth: usize, found: &mut Vec<Ob
 fn referenced(field: &str, reference: &Value, namespace: &str) -> Option<Object> {
     let name = reference.str_at(&["name"])?;
     let of_field = || {
+        if let Some((_, kind)) = FIELDS_OF_KIND.iter().find(|(known, _)| *known == field) {
+            return Some((*kind).to_owned());
+        }
         let stem = field.strip_suffix("Ref").unwrap_or(field);
         let stem = if stem.ends_with("Secret") || stem.ends_with("secret") { "secret" } else { stem };
         let mut letters = stem.chars();

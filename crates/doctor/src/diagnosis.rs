@@ -24,6 +24,12 @@ impl Object {
         Self { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
+    /// The command by which kubectl shows it: `kubectl -n shop describe pod web`.
+    pub(crate) fn kubectl(&self, verb: &str) -> String {
+        let scope = if self.namespace.is_empty() { String::new() } else { format!("-n {} ", self.namespace) };
+        format!("kubectl {scope}{verb} {} {}", self.kind.to_lowercase(), self.name)
+    }
+
     /// The names of a live object.
     #[must_use]
     pub fn from_live(live: &Value) -> Self {

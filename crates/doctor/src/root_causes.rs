@@ -115,13 +115,10 @@ fn root(finding: Finding, consequences: Vec<Consequence>) -> Root {
 
 /// Gives a remedy that is only told a command by which one sees what is at fault.
 fn with_command(cluster: &Cluster<'_>, mut finding: Finding) -> Finding {
-    let Object { kind, namespace, name } = &finding.object;
     if finding.remedy.commands.is_empty() && finding.remedy.patch.is_none() {
-        let scope = if namespace.is_empty() { String::new() } else { format!("-n {namespace} ") };
-        let kind = kind.to_lowercase();
         let command = match cluster.live(&finding.object) {
-            Some(_) => format!("kubectl {scope}describe {kind} {name}"),
-            None => format!("kubectl {scope}get {kind}"),
+            Some(_) => finding.object.kubectl("describe"),
+            None => Object { name: String::new(), ..finding.object.clone() }.kubectl("get").trim().to_owned(),
         };
         finding.remedy.commands.push(command);
     }

@@ -118,6 +118,10 @@ pub(crate) fn empty_service(cluster: &Cluster<'_>, service: &Value) -> Option<Fi
     if !cluster.pods_of(service).is_empty() {
         return None;
     }
+    let without_role = cluster.pods_without_role(service);
+    if without_role.iter().any(|pod| !pods::is_ready(pod)) {
+        return None;
+    }
     let workloads = cluster.workloads_of(service);
     if let Some(workload) = workloads.first() {
         if pods::replicas(workload) != 0 || workload.kind() == "DaemonSet" {

@@ -64,9 +64,42 @@ pub(crate) fn unheard<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
     let needed = wires.iter().filter(|(address, setting)| {
         !is_optional(&address.host) && !is_optional(&setting.key) && !served.contains(&address.host)
     });
-    let found = needed.filter_map(|(address, setting)| fault(look, ill, &caller, address, setting));
+    let needed: Vec<_> = needed.collect();
+    if let Some(finding) = cut_off_from_dns(look, ill, &caller, &needed) {
+        return Some(finding);
+    }
+    let found = needed.iter().filter_map(|(address, setting)| fault(look, ill, &caller, address, setting));
     let found = found.map(|finding| Finding { confidence: finding.confidence.min(SURE), ..finding });
     found.max_by(|one, two| one.confidence.total_cmp(&two.confidence))
+}
+
+/// The policy or the setting that keeps a program from looking up any name that it is configured to call.
+fn cut_off_from_dns<'a>(
+    look: &Look<'a>,
+    ill: &Ill<'a>,
+    caller: &Caller<'a>,
+    needed: &[&(Address, &Setting)],
+) -> Option<Finding> {
+    let (address, setting) = needed.iter().copied().find(|(address, _)| {
+        !address.is_ip() && matches!(look.cluster.target(address, ill.namespace()), Target::Service(_))
+    })?;
+    let line = format!("{}={}", setting.key, setting.value);
+    let call = FailedCall {
+        failure: Failure::LookupTimeout,
+        targets: vec![address.clone()],
+        context: Vec::new(),
+        line: line.clone(),
+    };
+    let finding = crate::causes::dns::lookup_fault(look, caller, &call)?;
+    let is_certain = match finding.cause {
+        Cause::NetPolicyDns => may_have_begun_with(look, ill, finding.since),
+        Cause::DnsPolicy => has_never_run(ill),
+        _ => false,
+    };
+    let finding = Finding { confidence: finding.confidence.min(SURE), ..finding };
+    is_certain.then(|| {
+        caller.suffers(finding.evidence(caller.workload.to_string(), line), "cannot look up what it calls")
+    })
 }
 
 fn is_optional(text: &str) -> bool {

@@ -167,7 +167,7 @@ fn unsaved_replica_sets(look: &Look<'_>) -> Vec<Refused> {
     found
 }
 
-fn lacks_pods(look: &Look<'_>, live: &Value) -> bool {
+pub(super) fn lacks_pods(look: &Look<'_>, live: &Value) -> bool {
     let wanted = match live.kind() {
         // A set whose state was left out is for one node at least.
         "DaemonSet" if live.get("status").is_none() => 1,
@@ -394,12 +394,17 @@ fn quota(look: &Look<'_>, namespace: &str, read: &Refusal) -> Finding {
     }
 }
 
+/// All webhooks, with the configurations that hold them.
+pub(super) fn webhooks<'a>(look: &Look<'a>) -> impl Iterator<Item = (&'a Value, &'a Value)> + use<'a> {
+    let cluster = look.cluster;
+    let kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+    let all = kinds.into_iter().flat_map(|kind| cluster.all(kind).iter().copied());
+    all.flat_map(|config| items(config, &["webhooks"]).map(move |hook| (config, hook)))
+}
+
 /// The configuration that holds a webhook.
 fn configuration<'a>(look: &Look<'a>, webhook: &str) -> Option<(&'a Value, &'a Value)> {
-    let kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
-    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter().copied());
-    all.flat_map(|config| items(config, &["webhooks"]).map(move |hook| (config, hook)))
-        .find(|(_, hook)| hook.str_at(&["name"]) == Some(webhook))
+    webhooks(look).find(|(_, hook)| hook.str_at(&["name"]) == Some(webhook))
 }
 
 /// The Service behind a webhook, by its configuration or by the URL that was called.
@@ -411,6 +416,45 @@ fn webhook_service(look: &Look<'_>, read: &Refusal) -> Option<Object> {
         let (namespace, name) = read.service.as_ref()?;
         (!namespace.is_empty()).then(|| Object::new("Service", namespace, name))
     })
+}
+
+/// Whether anything says why a controller's pods are not made.
+pub(super) fn is_told_refused(look: &Look<'_>, live: &Value) -> bool {
+    let object = Object::from_live(live);
+    let is_refusal = |event: &crate::Event| matches!(event.reason.as_str(), "FailedCreate" | "FailedUpdate");
+    replica_failure(live).is_some() || look.cluster.events(&object).any(is_refusal)
+}
+
+/// The fault of a webhook of which nothing but the objects tells: nobody serves it, the API server does not
+/// trust what serves it, or a policy lies between.
+pub(super) fn webhook_without_words(look: &Look<'_>, config: &Value, hook: &Value) -> Option<Finding> {
+    let reference = hook.at(&["clientConfig", "service"])?;
+    let service = Object::new("Service", reference.str_at(&["namespace"])?, reference.str_at(&["name"])?);
+    let name = hook.str_at(&["name"]).unwrap_or_default();
+    let read = Refusal { cause: Some(Cause::AdmitWebhookDown), by: name.to_owned(), ..Refusal::default() };
+    let is_served = match look.cluster.live(&service) {
+        Some(live) => look.cluster.is_served(live),
+        None => !look.cluster.knows_services(),
+    };
+    if !is_served {
+        return Some(webhook_down(look, &read, ""));
+    }
+    let live = look.cluster.live(&service)?;
+    let object = Object::from_live(config);
+    let expired = crate::causes::control_plane::certificate_of_service(look, live);
+    if let Some(expired) = expired.filter(|finding| finding.object.kind == "Secret") {
+        return Some(expired.suffers(object, "shows an expired certificate"));
+    }
+    // Without a CA the API server trusts public authorities alone, and none of them signs for a Service.
+    let has_bundle =
+        |hook: &Value| hook.str_at(&["clientConfig", "caBundle"]).is_some_and(|it| !it.is_empty());
+    if !has_bundle(hook) && webhooks(look).any(|(_, other)| has_bundle(other)) {
+        return Some(webhook_tls(look, &read));
+    }
+    let pod = look.cluster.pods_of(live).into_iter().find(|pod| pods::is_ready(pod))?;
+    let number = reference.int_at(&["port"]).unwrap_or(443);
+    let port = items(live, &["spec", "ports"]).find(|port| port.int_at(&["port"]) == Some(number));
+    closed_to_api_server(look, pod, port_of_pod(pod, port), &object)
 }
 
 fn webhook_down(look: &Look<'_>, read: &Refusal, message: &str) -> Finding {
@@ -482,7 +526,11 @@ fn silent_webhook(
     }
     Finding {
         cause: Cause::NetNodePorts,
-        confidence: if look.cluster.has_kind("NetworkPolicy") { 0.6 } else { 0.45 },
+        confidence: if look.cluster.has_kind("NetworkPolicy") || look.cluster.is_whole() {
+            0.6
+        } else {
+            0.45
+        },
         summary: format!(
             "the API server does not reach the webhook's pods on port {number}, which are ready: a port between control plane and nodes is closed"
         ),

@@ -7,7 +7,7 @@ use crate::{
     Object,
     calls::Caller,
     cluster::{
-        condition, condition_text, items,
+        condition, condition_text, items, pods,
         rights::{Answer, Request, WatchGap},
     },
     finding::Finding,
@@ -206,6 +206,9 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
             if forbidden.namespace.is_none() && !is_missed && served.is_empty() {
                 served = crate::causes::operator::neglected_by(look, &workload);
             }
+            if super::autoscalers::is_autoscaler(&workload) {
+                served.extend(without_node(look));
+            }
             let refused = refused_logins(look, pod, forbidden);
             let is_alone = !is_missed && served.is_empty() && refused.is_empty();
             if is_alone && !writes_in_vain(forbidden, &fact.line) && !cannot_lead(forbidden, &fact.line) {
@@ -230,6 +233,12 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// The workloads whose pods find no node.
+fn without_node<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Object> + use<'a> {
+    let open = look.ill.iter().filter(|ill| ill.pods.iter().any(|pod| pods::unscheduled(pod).is_some()));
+    open.map(|ill| ill.workload.clone())
 }
 
 /// Whether a program that has to lead before it works cannot take its lease: it does nothing at all.

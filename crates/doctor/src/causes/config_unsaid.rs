@@ -7,6 +7,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     cluster::{
+        items,
         pod_references::{self, Reference},
         pods,
     },
@@ -29,6 +30,9 @@ fn absent(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         if is_told {
             continue;
         }
+        if let Some(finding) = provider_class(look, ill, pod).filter(|_| matches!(stage, Stage::Volumes)) {
+            found.push(finding);
+        }
         for (named, field) in needs(pod, stage) {
             let is_known = found.iter().any(|finding| finding.object == named);
             if is_known || look.cluster.live(&named).is_some() || !proves_absence(look, &named) {
@@ -49,6 +53,30 @@ fn absent(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// The class of provider that a volume of secrets names and that is not there.
+fn provider_class(look: &Look<'_>, ill: &Ill<'_>, pod: &Value) -> Option<Finding> {
+    const KIND: &str = "SecretProviderClass";
+    let volumes = items(pod, &["spec", "volumes"]);
+    let mut names = volumes.filter_map(|it| it.str_at(&["csi", "volumeAttributes", "secretProviderClass"]));
+    let name = names.find(|name| look.cluster.get(KIND, pod.namespace(), name).is_none())?;
+    if !look.cluster.has_kind(KIND) {
+        return None;
+    }
+    let object = Object::new(KIND, pod.namespace(), name);
+    let summary = format!("{object} does not exist, and {} mounts what it provides", ill.workload);
+    Some(
+        Finding::new(Cause::ConfigMissing, object.clone(), 0.85, summary)
+            .since(ill.since)
+            .evidence(
+                Object::from_live(pod).to_string(),
+                format!("a volume names {name}, and its containers wait to be created"),
+            )
+            .remedy(format!("Make {object}, or correct the reference in {}.", ill.workload), &[])
+            .suffers(Object::from_live(pod), "its volume is not mounted")
+            .suffers(ill.workload.clone(), "its pods have no volume"),
+    )
 }
 
 /// What a pod waits for.
@@ -74,6 +102,11 @@ fn stage(pod: &Value) -> Option<Stage> {
     }
 }
 
+/// Whether a pod on its node waits for its volumes, as far as its containers tell.
+pub(super) fn waits_for_volumes(pod: &Value) -> bool {
+    matches!(stage(pod), Some(Stage::Volumes))
+}
+
 /// The Secrets and ConfigMaps that a pod cannot do without at a stage, with the field that names each.
 fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
     let Some(spec) = pod.get("spec") else { return Vec::new() };
@@ -89,7 +122,7 @@ fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
 
 /// Whether it proves something that an object was not saved: others of its kind in its namespace were, such
 /// as no cluster makes by itself.
-fn proves_absence(look: &Look<'_>, object: &Object) -> bool {
+pub(crate) fn proves_absence(look: &Look<'_>, object: &Object) -> bool {
     const OF_ITSELF: &[&str] =
         &["kubernetes.io/service-account-token", "helm.sh/release.v1", "kubernetes.io/dockercfg"];
     let is_ordinary = |it: &Value| !it.str_at(&["type"]).is_some_and(|kind| OF_ITSELF.contains(&kind));

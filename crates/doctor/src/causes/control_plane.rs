@@ -526,7 +526,8 @@ pub(crate) fn expired(look: &Look<'_>, secret: &Value) -> Option<Timestamp> {
     all.map(|certificate| certificate.not_after).filter(|at| *at < now).min()
 }
 
-fn expired_secret(look: &Look<'_>, secret: &Value, at: Timestamp) -> Finding {
+/// The fault of a Secret whose certificate expired.
+pub(crate) fn expired_secret(look: &Look<'_>, secret: &Value, at: Timestamp) -> Finding {
     let object = Object::from_live(secret);
     let finding = Finding::new(
         Cause::ControlCertificateExpired,

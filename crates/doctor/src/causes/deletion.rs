@@ -45,11 +45,6 @@ fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     Some(finding.since(time(live, &["metadata", "deletionTimestamp"])))
 }
 
-/// The option that names an object's namespace in a command.
-fn scope(object: &Object) -> String {
-    if object.namespace.is_empty() { String::new() } else { format!("-n {} ", object.namespace) }
-}
-
 /// Finalizers that wait for other objects, and not for a controller of their own.
 const OF_GARBAGE: &[&str] = &["foregroundDeletion", "orphan", "kubernetes"];
 
@@ -59,7 +54,7 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
     let mut finding = Finding::new(Cause::DeleteFinalizer, object.clone(), 0.9, format!("{object} is not deleted: nobody takes its finalizer off ({named})"))
         .field("metadata.finalizers")
         .evidence(object.to_string(), format!("deletionTimestamp {}, finalizers {named}", live.str_at(&["metadata", "deletionTimestamp"]).unwrap_or_default()))
-        .remedy("Bring the finalizer's controller back; take the finalizer off by hand only if nothing is left to clean up.", &[format!("kubectl {}get {} {} -o yaml", scope(&object), object.kind.to_lowercase(), object.name)]);
+        .remedy("Bring the finalizer's controller back; take the finalizer off by hand only if nothing is left to clean up.", &[format!("{} -o yaml", object.kubectl("get"))]);
     for said in conditions(live).filter(|it| it.str_at(&["message"]).is_some()).take(2) {
         finding = finding.evidence(
             format!("{object}, condition {}", said.str_at(&["type"]).unwrap_or_default()),

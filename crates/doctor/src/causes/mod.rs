@@ -1,7 +1,9 @@
 //! The causes, one file for each family: what proves it, and what it is mistaken for.
 
 pub(crate) mod admission;
+mod admission_unsaid;
 pub(crate) mod api;
+mod autoscalers;
 pub(crate) mod budget;
 pub(crate) mod callers;
 pub(crate) mod closed_ways;
@@ -20,12 +22,15 @@ pub(crate) mod mesh_routes;
 pub(crate) mod node;
 pub(crate) mod operator;
 pub(crate) mod pod_network;
+mod pod_rules;
 pub(crate) mod resting;
 pub(crate) mod scale;
 pub(crate) mod scheduling;
 pub(crate) mod service;
-pub(crate) mod unnamed_taints;
-mod volume;
+mod startup_taints;
+mod unnamed_taints;
+pub(crate) mod volume;
+mod volume_unsaid;
 
 use crate::{finding::Finding, search_context::Look};
 
@@ -41,7 +46,9 @@ const SEARCHES: &[Search] = &[
     api::find,
     scheduling::find,
     volume::find,
+    volume_unsaid::find,
     admission::find,
+    admission_unsaid::find,
     image::find,
     config::find,
     config_unsaid::find,

@@ -38,6 +38,10 @@ pub(crate) fn is_of_network(text: &str) -> bool {
         .any(|word| low.contains(word))
 }
 
+/// Parts of the names of the programs that initialize nodes.
+const CLOUD_CONTROLLERS: &[&str] =
+    &["cloud-controller", "cloud-provider", "-ccm", "ccm-", "-cpi", "cloud-node-manager"];
+
 fn fault(look: &Look<'_>, node: &Value) -> Option<Finding> {
     let object = Object::from_live(node);
     let describe = format!("kubectl describe node {}", object.name);
@@ -46,11 +50,7 @@ fn fault(look: &Look<'_>, node: &Value) -> Option<Finding> {
             .iter()
             .flat_map(|kind| look.cluster.all(kind).iter())
             .chain(look.cluster.all("Pod").iter().filter(|pod| look.is_red(&Object::from_live(pod))))
-            .filter(|it| {
-                it.name().contains("cloud-controller")
-                    || it.name().contains("cloud-provider")
-                    || it.name().contains("-ccm")
-            });
+            .filter(|it| CLOUD_CONTROLLERS.iter().any(|part| it.name().contains(part)));
         let finding = Finding::new(
             Cause::NodeUninitialized,
             object.clone(),

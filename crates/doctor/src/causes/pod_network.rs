@@ -105,7 +105,7 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     }
     let object = plugin_object(look).or_else(|| custom_plugin(look)).unwrap_or_else(|| first.clone());
     // Which plugin it is, nobody can tell where neither DaemonSets nor pods were saved.
-    let is_known = object.kind != "Node" || look.cluster.has_kind("DaemonSet");
+    let is_known = object.kind != "Node" || look.cluster.has_kind("DaemonSet") || look.cluster.is_whole();
     let mut result = Finding::new(
         Cause::NetCniDown,
         object.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tiphys_cause::{Cause, Obstacle, placement};
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::unnamed_taints;
+use super::{startup_taints, unnamed_taints};
 use crate::{
     Object,
     cluster::{Cluster, conditions, items, pods, quantity, selector},
@@ -97,6 +97,7 @@ const AUTOSCALERS: &[&str] = &["cluster-autoscaler", "karpenter"];
 
 /// Who adds nodes, and cannot.
 fn node_makers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Object> + use<'a> {
+    let installed = super::autoscalers::installed(look.cluster);
     let adders = look.red.keys().filter(|it| {
         matches!(
             it.kind.as_str(),
@@ -110,7 +111,7 @@ fn node_makers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Object> + use<'a>
         ) || it.kind.ends_with("NodeClass")
             || it.kind == "Deployment" && AUTOSCALERS.iter().any(|name| it.name.contains(name))
     });
-    adders.cloned()
+    adders.cloned().chain(installed)
 }
 
 /// What the scheduler says last, and where.
@@ -161,7 +162,7 @@ const ON_PURPOSE: &[&str] = &[
 /// Judges the scheduler's words, with the nodes at hand.
 fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<Finding> {
     let mut read = placement(message);
-    read.obstacles = unnamed_taints::named(look.cluster, pod, read.obstacles);
+    read.obstacles = unnamed_taints::with_names(look.cluster, pod, read.obstacles);
     let has = |wanted: fn(&Obstacle) -> bool| read.obstacles.iter().any(|(_, obstacle)| wanted(obstacle));
     if let Some(finding) = claims(look, ill, pod, &read.obstacles) {
         return Some(finding);
@@ -217,6 +218,9 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
     let is_spread = nodes(|it| matches!(it, Obstacle::Spread)) > nodes(|it| matches!(it, Obstacle::Taint(_)));
     let taint = taint.filter(|_| !is_spread);
     if let Some(key) = taint.filter(|_| resource.is_none() || has(|it| matches!(it, Obstacle::Selector))) {
+        if startup_taints::is_of_startup(&key) {
+            return Some(not_taken_off(look, ill, &key));
+        }
         return Some(
             new(
                 Cause::ScheduleTaint,
@@ -278,6 +282,28 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
         );
     }
     resource.map(|resource| capacity(look, ill, pod, &resource, message))
+}
+
+/// A taint that stays on the nodes because the program is not ready which takes it off.
+fn not_taken_off(look: &Look<'_>, ill: &Ill<'_>, key: &str) -> Finding {
+    let agents = startup_taints::agents(look.cluster, key);
+    // Why an agent is ill is told by its pods, and decides.
+    let is_ill = agents.iter().any(|agent| look.is_red(agent));
+    let by = agents.first().map_or_else(|| "a program that is not here".to_owned(), ToString::to_string);
+    let finding = Finding::new(
+        Cause::ScheduleTaint,
+        ill.workload.clone(),
+        if is_ill || agents.is_empty() { 0.45 } else { 0.6 },
+        format!(
+            "the nodes that fit {} bear the taint {key}, which {by} takes off when it is ready",
+            ill.workload
+        ),
+    )
+    .remedy(
+        format!("Bring {by} back; it takes the taint off by itself."),
+        &["kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints".to_owned()],
+    );
+    agents.into_iter().fold(finding, Finding::below)
 }
 
 /// Rules by which pods of a workload have to stand apart, and that leave no node.

@@ -72,7 +72,8 @@ fn silent(look: &Look<'_>, service: &Value) -> Option<Finding> {
         let ports = items(service, &["spec", "ports"]);
         ports
             .filter(|port| port.str_at(&["targetPort"]).is_some_and(|name| name.parse::<u16>().is_err()))
-            .find_map(|port| wrong_target(service, port, &ready))?
+            .find_map(|port| wrong_target(service, port, &ready))
+            .or_else(|| unopened_number(look, service, &ready))?
     };
     let users = users(look, service);
     // Zero replicas that nobody misses are on purpose.
@@ -93,6 +94,21 @@ fn silent(look: &Look<'_>, service: &Value) -> Option<Finding> {
         }
     }
     Some(finding)
+}
+
+/// A number that no container opens, while the pods are probed elsewhere. A program may open more ports than
+/// it tells, so it counts only where a caller is red.
+fn unopened_number(look: &Look<'_>, service: &Value, ready: &[&Value]) -> Option<Finding> {
+    let spec = ready.first()?.get("spec")?;
+    let mut ports = items(service, &["spec", "ports"]);
+    let finding = ports.find_map(|port| {
+        let target = services::target_port(port, spec)?;
+        let is_probed = pods::probed_ports(spec).any(|probed| probed == target);
+        wrong_target(service, port, ready).filter(|it| it.cause == Cause::ServicePort && !is_probed)
+    })?;
+    let is_missed =
+        pods::probed_ports(spec).next().is_some() && users(look, service).iter().any(|(_, is_red)| *is_red);
+    is_missed.then_some(Finding { confidence: 0.75, ..finding })
 }
 
 /// Who uses a Service: routes, webhooks, aggregated APIs, workloads whose configuration names it; and whether
@@ -296,7 +312,15 @@ fn load_balancer(look: &Look<'_>, service: &Value) -> Option<Finding> {
     } else {
         finding = finding.evidence(object.to_string(), "no controller says anything about it");
     }
-    Some(load_balancer_makers(look).into_iter().fold(finding, Finding::below))
+    let makers = load_balancer_makers(look).into_iter().chain(k3s_balancers(look, service));
+    Some(makers.fold(finding, Finding::below))
+}
+
+/// The DaemonSets by which k3s takes the ports of a Service on each node.
+fn k3s_balancers(look: &Look<'_>, service: &Value) -> Vec<Object> {
+    let prefix = format!("svclb-{}-", service.name());
+    let sets = look.cluster.all("DaemonSet").iter().filter(|it| it.name().starts_with(&prefix));
+    sets.map(|it| Object::from_live(it)).collect()
 }
 
 /// Whether the cloud refuses a request for want of rights.

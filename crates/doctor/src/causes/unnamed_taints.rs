@@ -1,5 +1,5 @@
-//! Taints that the scheduler does not name: since Kubernetes 1.35 it only says "untolerated taint(s)". The nodes tell
-//! which.
+//! Taints that the scheduler does not name: since Kubernetes 1.35 it only says "untolerated taint(s)". The
+//! nodes tell which.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use tiphys_value::{ObjectExt as _, Value, taint};
 
 use crate::cluster::Cluster;
 
-/// The obstacles of a pod, with the taints of the nodes where the scheduler names none; each node counts for the first
-/// that the pod does not tolerate. As they are if no node tells one.
-pub(super) fn named(
+/// The obstacles of a pod, with the taints of the nodes where the scheduler names none; each node counts for
+/// the first that the pod does not tolerate. As they are if no node tells one.
+pub(super) fn with_names(
     cluster: &Cluster<'_>,
     pod: &Value,
     obstacles: Vec<(u32, Obstacle)>,

@@ -436,6 +436,12 @@ fn resize(cluster: &Cluster<'_>, claim: &Value) -> Option<Finding> {
     if event.is_none() && condition.is_none() && !forbids {
         return None;
     }
+    // The file system grows when a pod mounts the volume the next time: nobody misses it until then.
+    let waits_for_pod = condition.is_some_and(|it| it.str_at(&["type"]) == Some("FileSystemResizePending"));
+    let is_mounted = cluster.pods_in(claim.namespace()).iter().any(|pod| mounts(pod, claim.name()));
+    if waits_for_pod && event.is_none() && !is_mounted && !forbids {
+        return None;
+    }
     let what = if forbids { "its storage class does not allow it" } else { "the driver has not done it" };
     let mut finding = Finding::new(
         Cause::VolumeResize,
@@ -655,7 +661,7 @@ fn of_driver(look: &Look<'_>, volume: Option<&Value>) -> Vec<(Object, String)> {
 }
 
 /// A volume that hangs on another node, and who holds it there; or one that its driver does not attach.
-fn attach(look: &Look<'_>, pod: &Value, at: &Object, is_held: bool) -> Finding {
+pub(super) fn attach(look: &Look<'_>, pod: &Value, at: &Object, is_held: bool) -> Finding {
     let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
     let holders = look.cluster.pods_in(pod.namespace()).iter().filter(|other| {
         other.name() != pod.name() && at.kind == "PersistentVolumeClaim" && mounts(other, &at.name)
@@ -670,7 +676,12 @@ fn attach(look: &Look<'_>, pod: &Value, at: &Object, is_held: bool) -> Finding {
     });
     if !is_held && holder.is_none() && attachment.is_none() {
         let what = format!("the driver does not attach the volume of {at}");
-        return Finding::new(Cause::VolumeAttach, at.clone(), 0.9, what)
+        let finding = Finding::new(Cause::VolumeAttach, at.clone(), 0.9, what);
+        // Where the engine keeps the volume may be why.
+        let volume = volume.map(|name| Object::new("PersistentVolume", "", name));
+        return volume
+            .into_iter()
+            .fold(finding, Finding::below)
             .remedy("Look at the volume in its own system, and at the driver's log.", &[]);
     }
     let mut finding = Finding::new(

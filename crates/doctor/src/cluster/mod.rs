@@ -210,6 +210,27 @@ impl<'a> Cluster<'a> {
         is_known || self.case.listed.contains(kind)
     }
 
+    /// Whether nearly everything was saved: kinds that nobody chooses one by one. A kind of which there is
+    /// nothing then has no objects.
+    pub(crate) fn is_whole(&self) -> bool {
+        const SELDOM_CHOSEN: &[&str] = &[
+            "Lease",
+            "APIService",
+            "EndpointSlice",
+            "CustomResourceDefinition",
+            "StorageClass",
+            "Namespace",
+            "ConfigMap",
+            "ServiceAccount",
+            "IngressClass",
+            "PriorityClass",
+            "ControllerRevision",
+            "ClusterRole",
+        ];
+        const ENOUGH: usize = 5;
+        SELDOM_CHOSEN.iter().filter(|kind| self.has_kind(kind)).count() >= ENOUGH
+    }
+
     /// Whether operators run here, and none of the resources that they care for was saved.
     pub(crate) fn misses_resources(&self) -> bool {
         self.all("Deployment").iter().any(|it| it.name().contains("operator"))

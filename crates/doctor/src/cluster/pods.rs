@@ -25,6 +25,20 @@ pub(crate) fn ports(spec: &Value) -> impl Iterator<Item = &Value> {
     containers(spec).flat_map(|container| items(container, &["ports"]))
 }
 
+/// The numbers of the ports on which the containers are probed.
+pub(crate) fn probed_ports(spec: &Value) -> impl Iterator<Item = i64> {
+    const PROBES: &[&str] = &["readinessProbe", "livenessProbe", "startupProbe"];
+    const WAYS: &[&str] = &["httpGet", "tcpSocket", "grpc"];
+    let probes = containers(spec).flat_map(|it| PROBES.iter().filter_map(|probe| it.get(*probe)));
+    let named = probes.flat_map(|probe| WAYS.iter().filter_map(|way| probe.at(&[way, "port"])));
+    named.filter_map(|port| match port {
+        Value::String(name) => {
+            ports(spec).find(|it| it.str_at(&["name"]) == Some(name))?.int_at(&["containerPort"])
+        }
+        number => number.as_i64(),
+    })
+}
+
 /// The statuses of all containers, those of the start first.
 pub(crate) fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
     items(pod, &["status", "initContainerStatuses"]).chain(items(pod, &["status", "containerStatuses"]))

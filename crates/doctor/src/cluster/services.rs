@@ -28,7 +28,43 @@ pub(crate) fn target_port(service_port: &Value, spec: &Value) -> Option<i64> {
     }
 }
 
+/// Ends of the keys of labels that operators and elections give to running pods: who leads, who serves.
+const ROLES: &[&str] = &[
+    "role",
+    "instanceRole",
+    "spilo-role",
+    "cluster-role",
+    "redis-role",
+    "vault-active",
+    "vault-sealed",
+    "vault-initialized",
+    "leader",
+    "is-leader",
+    "healthy",
+];
+
+/// Whether a label is one that pods get while they run.
+fn is_role(key: &str) -> bool {
+    ROLES.contains(&key.rsplit('/').next().unwrap_or(key))
+}
+
 impl<'a> Cluster<'a> {
+    /// The pods that a Service would select if they had the role which it asks for.
+    pub(crate) fn pods_without_role(&self, service: &Value) -> Vec<&'a Value> {
+        let Some(wanted) = selector(service) else { return Vec::new() };
+        let lasting: Map<String, Value> = wanted
+            .iter()
+            .filter(|(key, _)| !is_role(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        if lasting.is_empty() || lasting.len() == wanted.len() {
+            return Vec::new();
+        }
+        let pods = self.pods_in(service.namespace()).iter().copied();
+        pods.filter(|pod| selector::has_all(selector::labels(pod), &lasting) && !pods::has_ended(pod))
+            .collect()
+    }
+
     /// The pods that a Service selects.
     pub(crate) fn pods_of(&self, service: &Value) -> Vec<&'a Value> {
         let Some(wanted) = selector(service) else { return Vec::new() };

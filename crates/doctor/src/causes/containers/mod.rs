@@ -4,12 +4,16 @@
 mod init;
 mod log;
 mod probe;
+mod readiness_gate;
+mod unsaid;
 
 use init::{awaited_jobs, init_wait, jobs_of_migration};
 use log::from_facts;
 use probe::{dependencies, probe, probes};
+use readiness_gate::gated;
 use tiphys_cause::{Cause, start_fault};
 use tiphys_value::{ObjectExt as _, Value};
+use unsaid::{denied_state, expired_mount, labelled_state};
 
 use crate::{
     Object,
@@ -60,6 +64,7 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
         killed(ill),
         repeated_program(look, ill),
         command(look, ill),
+        labelled_state(ill),
     ];
     if let Some(finding) = direct.into_iter().flatten().next() {
         return vec![with_pods(with_logs(ill, finding))];
@@ -93,6 +98,8 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
         completion(ill),
         injected(look, ill),
         crate::calls::unheard(look, ill),
+        expired_mount(look, ill),
+        denied_state(ill),
         exits(look, ill),
         unready(look, ill),
     ];
@@ -661,31 +668,18 @@ fn telling_line(text: &str) -> Option<&str> {
 
 /// A pod that runs and is not ready, with nothing more to go by.
 fn unready(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
-    let pod = ill.pods.iter().find(|pod| pod.str_at(&["status", "phase"]) == Some("Running"))?;
-    let gates = items(pod, &["spec", "readinessGates"])
-        .filter_map(|gate| gate.str_at(&["conditionType"]))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let what = if gates.is_empty() {
-        "it is not known why".to_owned()
-    } else {
-        format!("it waits for the readiness gate {gates}")
-    };
-    let is_gated = !gates.is_empty() && crate::cluster::has_condition(pod, "ContainersReady", "True");
+    ill.pods.iter().find(|pod| pod.str_at(&["status", "phase"]) == Some("Running"))?;
+    if let Some(finding) = gated(look, ill) {
+        return Some(finding);
+    }
     let finding = Finding::new(
         Cause::RunReadiness,
         ill.workload.clone(),
-        if is_gated { 0.6 } else { 0.3 },
-        format!("{} is not ready; {what}", ill.workload),
+        0.3,
+        format!("{} is not ready; it is not known why", ill.workload),
     )
-    .field("spec.template.spec.readinessGates")
-    .remedy("Find out why the controller of the gate does not set its condition.", &[])
+    .remedy("Read its log, and the events of its pods.", &[])
     .shallow();
-    let told =
-        crate::cluster::condition(pod, "Ready").map(crate::cluster::condition_text).filter(|_| is_gated);
-    let finding = told
-        .into_iter()
-        .fold(finding, |finding, told| finding.evidence(Object::from_live(pod).to_string(), told));
     let caller = Caller::of_ill(look, ill);
     Some(dependencies(look, &caller, finding))
 }

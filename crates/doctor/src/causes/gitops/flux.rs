@@ -118,7 +118,9 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         .evidence(source, message);
         return Some(named.into_iter().chain(below).fold(finding, Finding::below));
     }
+    // A webhook may be what did not answer in time.
     if matches!(object.kind.as_str(), "HelmRelease")
+        && refusal(unwrapped(message)).cause.is_none()
         && (low.contains("context deadline exceeded")
             || low.contains("timed out waiting")
             || low.contains("not ready") && reason != "SourceNotReady")

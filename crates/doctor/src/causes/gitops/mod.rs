@@ -92,7 +92,7 @@ fn likeness(finding: &Finding) -> Option<String> {
     }
 }
 
-/// How many Applications a project has to refuse for one reason before the fault is taken to be the project's.
+/// From how many Applications on that a project refuses for one reason the fault is the project's.
 const REFUSED: usize = 3;
 
 /// A refusal that several Applications meet for one reason, as a fault of their project.

@@ -67,6 +67,12 @@ pub(super) fn image_fault(words: &str) -> Option<Cause> {
     is_told.then(|| tiphys_cause::pull_fault(words).cause).flatten()
 }
 
+/// Whether a pool of nodes says how many of them are degraded, and quotes why.
+pub(super) fn quotes_degraded_node(live: &Value) -> bool {
+    let told = |key: &str| complaint(live).and_then(|it| it.str_at(&[key])).unwrap_or_default();
+    told("type") == "NodeDegraded" && told("message").contains(" is reporting: ")
+}
+
 /// Whether the words of an operator tell more than that something is wrong.
 pub(super) fn says_why(words: &str) -> bool {
     image_fault(words).is_some()

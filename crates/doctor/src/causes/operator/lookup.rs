@@ -157,8 +157,37 @@ fn by_name(look: &Look<'_>, words: &[String], fits: fn(&str, &str) -> bool) -> V
     found.into_iter().filter(|live| Some(rank(live)) == best).map(Object::from_live).collect()
 }
 
+/// Kinds that another program than the operator of their group cares for: a part of the group, the kinds, and
+/// how its name ends; where a label names the instance, it begins with that.
+const OTHER_OPERATORS: &[(&str, &[&str], &str, Option<&str>)] = &[
+    ("strimzi.io", &["KafkaUser", "KafkaTopic"], "-entity-operator", Some("strimzi.io/cluster")),
+    (
+        "rabbitmq.com",
+        &["Queue", "Exchange", "Binding", "User", "Vhost", "Permission", "Policy"],
+        "messaging-topology-operator",
+        None,
+    ),
+];
+
+/// The workload that cares for a resource of such a kind, if it was saved.
+fn other_operator(look: &Look<'_>, live: &Value) -> Option<Object> {
+    let group = live.gvk().group;
+    let (.., end, label) = OTHER_OPERATORS
+        .iter()
+        .find(|(known, kinds, ..)| group.ends_with(known) && kinds.contains(&live.kind()))?;
+    let start = label.map_or(Some(""), |label| live.label(label))?;
+    let is_meant = |it: &Value| match label {
+        Some(_) => it.namespace() == live.namespace() && it.name() == format!("{start}{end}"),
+        None => it.name().ends_with(end),
+    };
+    look.cluster.all("Deployment").iter().find(|it| is_meant(it)).map(|it| Object::from_live(it))
+}
+
 /// The operator that cares for a custom resource: by its name, or else by what its account may write.
 pub(super) fn operators(look: &Look<'_>, live: &Value) -> Vec<Object> {
+    if let Some(other) = other_operator(look, live) {
+        return vec![other];
+    }
     let group = live.gvk().group;
     let named = by_words(look, &words(&group));
     if named.is_empty() { look.status_writers(&group).to_vec() } else { named }

@@ -5,8 +5,12 @@ mod certificates;
 mod condition_words;
 mod conditions;
 mod duplicate_operators;
+mod failed_calls;
+mod hidden_references;
+mod links;
 mod lookup;
 mod operator_log;
+mod unattended;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +30,7 @@ pub(crate) use lookup::is_custom;
 pub(crate) use lookup::neglected_by;
 pub(crate) use lookup::status_writers;
 pub(crate) use lookup::words;
+pub(crate) use operator_log::denial;
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();

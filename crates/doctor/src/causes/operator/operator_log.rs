@@ -3,8 +3,11 @@
 use tiphys_cause::{Cause, absent_key};
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::{condition_words::names, conditions::refused_write};
-use crate::{Log, Object, cluster::pods, finding::Finding, search_context::Look};
+use super::{
+    condition_words::{is_denied, names},
+    conditions::refused_write,
+};
+use crate::{Log, Object, cluster::pods, dependencies, finding::Finding, search_context::Look};
 
 /// The fault of another object that an operator names in a line about a resource: a refused write, a missing
 /// key.
@@ -28,12 +31,35 @@ pub(super) fn told_by_operator(look: &Look<'_>, live: &Value, operators: &[Objec
             };
             let found = refused_write(look, &object, line)
                 .or_else(|| missing_key(look, live, line))
+                .or_else(|| missing_data(look, live, line))
                 .or_else(forbidden)?;
             let is_sure = found.is_asserted() && found.object != object;
             is_sure.then(|| found.evidence(log.source(), line).suffers(object.clone(), "its operator fails"))
         })
     });
     found.into_iter().next()
+}
+
+/// The fault of an operator whose identity lacks a right in the cloud, as its log says in a line about
+/// something that has a name.
+pub(crate) fn denial(look: &Look<'_>, operators: &[Object], name: &str) -> Option<Finding> {
+    operators.iter().find_map(|operator| {
+        let pods = pods::of_workload(look.cluster, operator).into_iter();
+        let mut logs = pods.flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
+        let (source, line) = logs.find_map(|log| {
+            let line = log.last_lines().find(|line| names(line, name) && is_denied(line))?;
+            Some((log.source(), line))
+        })?;
+        let summary =
+            format!("the cloud does not let {operator} do what {name} needs: its identity lacks the right");
+        let remedy =
+            "Give its identity (role, trust, workload identity) the rights that the cloud's words name.";
+        Some(
+            Finding::new(Cause::OperatorCloudCredentials, operator.clone(), 0.9, summary)
+                .evidence(source, line)
+                .remedy(remedy, &[]),
+        )
+    })
 }
 
 /// Whether a line speaks of a kind, as controllers name themselves after it.
@@ -45,6 +71,25 @@ pub(super) fn speaks_of(line: &str, kind: &str) -> bool {
 pub(super) fn is_heard(look: &Look<'_>, operators: &[Object]) -> bool {
     let mut pods = operators.iter().flat_map(|it| pods::of_workload(look.cluster, it));
     pods.any(|pod| !look.cluster.logs(pod.namespace(), pod.name()).is_empty())
+}
+
+/// The Secret or ConfigMap that a line says is not there, beside the resource that it speaks of.
+fn missing_data(look: &Look<'_>, live: &Value, line: &str) -> Option<Finding> {
+    let absent = tiphys_cause::absent(&line.replace("\\\"", "\"")).filter(|it| it.key.is_none())?;
+    let object = Object::new(absent.kind, live.namespace(), &absent.name);
+    let is_told = !absent.name.is_empty() && matches!(absent.kind, "Secret" | "ConfigMap");
+    if !is_told || !look.cluster.has_kind(absent.kind) || look.cluster.live(&object).is_some() {
+        return None;
+    }
+    let resource = Object::from_live(live);
+    let summary = format!("{object} does not exist, and {resource} needs it");
+    // What a resource names itself is its own fault, and told as such; what is behind another one is not.
+    if dependencies::upstream(look.cluster, &resource).contains(&object) {
+        return None;
+    }
+    let finding = Finding::new(Cause::ConfigMissing, object.clone(), 0.88, summary)
+        .remedy(format!("Make {object}, or correct the reference."), &[]);
+    Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below))
 }
 
 /// The key that a line misses in an object which is there without it.

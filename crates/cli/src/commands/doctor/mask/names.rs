@@ -105,6 +105,27 @@ pub(super) fn is_no_value(value: &str) -> bool {
         || value.starts_with('<') && value.ends_with('>')
 }
 
+/// Words that join a sentence, and that no phrase of random words has.
+const JOINING: &[&str] =
+    &["the", "not", "is", "of", "to", "in", "for", "was", "has", "does", "be", "a", "an", "cannot", "failed"];
+
+/// Whether a value is a sentence about a credential, as operators write `LoadingSecret: secret x not found`.
+/// Keys and tokens have no spaces; passwords may.
+pub(super) fn is_sentence(key: &str, value: &str) -> bool {
+    const LONGEST_WORD: usize = 40;
+    let key = plain(key);
+    let key = key.strip_suffix('s').unwrap_or(&key);
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let is_word = |word: &&str| {
+        let plain = word.trim_matches(|c: char| !c.is_alphanumeric());
+        word.len() <= LONGEST_WORD && !plain.contains(|c: char| c.is_ascii_digit() || "=+_$%&".contains(c))
+    };
+    (key.ends_with("secret") || key.ends_with("key"))
+        && words.len() >= 4
+        && words.iter().all(is_word)
+        && words.iter().filter(|word| JOINING.contains(word)).count() > 0
+}
+
 /// Whether a value is the name of a Secret, as fields like `existingSecret` have it, and no secret itself.
 pub(super) fn is_secret_name(key: &str, value: &str) -> bool {
     let own = [
@@ -158,6 +179,11 @@ mod tests {
     fn names_of_secrets_stay() {
         assert!(is_secret_name("existingSecret", "shop-db") && is_secret_name("auth-secret", "shop/basic"));
         assert!(!is_secret_name("clientSecret", "shop-db") && !is_secret_name("secret", "hunter2"));
+        assert!(is_sentence("FailedToLoadSecret", "the Secret \"shop-db\" is not there"));
+        assert!(
+            !is_sentence("secret", "hunter two and three") && !is_sentence("password", "it is not the one")
+        );
+        assert!(!is_sentence("secret", "the a1b2c3d4 is not it"));
         assert!(is_no_value("$(DB_PASSWORD)") && is_no_value("\"\"") && !is_no_value("x"));
     }
 }

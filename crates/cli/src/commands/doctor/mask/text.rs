@@ -117,6 +117,7 @@ fn masked_pair(found: &Captures<'_>) -> String {
     if !names::is_credential(name)
         || names::is_no_value(bare)
         || names::is_secret_name(name, bare)
+        || names::is_sentence(name, bare)
         || tells_a_name
     {
         return found[0].to_owned();
@@ -197,6 +198,7 @@ mod tests {
             "couldn't find key password in Secret shop/db",
             "failed to sync secret cache: timed out waiting for the condition",
             "level=error msg=\"key not found\" monkey=banana",
+            "ScrapeConfigSecret: the secret extra-scrape could not be found in monitoring",
         ] {
             assert_eq!(mask_text(text), text);
         }
