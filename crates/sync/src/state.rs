@@ -50,6 +50,9 @@ pub struct Extension {
     /// Failures of the dry run of this attempt, by task.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub dry_run_failures: BTreeMap<String, String>,
+    /// Namespaces that the dry run of this attempt did not find.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub absent_namespaces: BTreeSet<String>,
 }
 
 /// What Argo CD says of an operation that a person terminated. One that its sync timeout ended says more.

@@ -284,6 +284,9 @@ fn prune(progress: &mut Progress<'_, '_>, in_wave: &[usize]) {
             hold(progress, at);
             continue;
         }
+        if awaits_successor(progress, task) {
+            continue;
+        }
         let terminating = task.live.is_some_and(is_terminating);
         match prune_verdict(progress, task) {
             Err(reason) => settle(progress, at, ResultCode::PruneSkipped, &reason),
@@ -294,6 +297,29 @@ fn prune(progress: &mut Progress<'_, '_>, in_wave: &[usize]) {
     if !actions.is_empty() {
         progress.batch.push(actions);
     }
+}
+
+/// Whether an object moves to a namespace that is not there: as long as it cannot be made there, it stays
+/// where it is. Argo CD deletes it first.
+fn awaits_successor(progress: &Progress<'_, '_>, task: &Task<'_>) -> bool {
+    let absent = &progress.state.extension.absent_namespaces;
+    if absent.is_empty() || progress.input.settings.compat {
+        return false;
+    }
+    let key = &task.id.key;
+    let makes = |name: &str| {
+        let mut targets = progress.input.targets.iter();
+        targets.any(|target| target.kind() == "Namespace" && target.name() == name)
+    };
+    progress.pending().any(|other| {
+        let to = &other.id.key;
+        !other.is_prune()
+            && other.live.is_none()
+            && to.name == key.name
+            && to.group_kind() == key.group_kind()
+            && absent.contains(&to.namespace)
+            && !makes(&to.namespace)
+    })
 }
 
 /// Whether an object may be pruned, and if not, why.

@@ -148,6 +148,36 @@ fn a_prune_that_fails_leaves_the_rest_of_its_wave() {
 }
 
 #[test]
+fn what_moves_to_a_namespace_that_is_not_there_stays_where_it_is() {
+    let moved = |compat: bool| {
+        let mut new = config("web");
+        new["metadata"]["namespace"] = "new".into();
+        let mut sim = Sim::new(vec![new]);
+        sim.existing(config("web"), true);
+        sim.existing(config("unused"), true);
+        let absent = Failure {
+            code: Some(404),
+            reason: "NotFound".into(),
+            message: "namespaces \"new\" not found".into(),
+            outdated: false,
+        };
+        sim.faults_in.insert("new".into(), absent);
+        if compat {
+            sim.settings = SyncSettings::compat();
+        }
+        sim.settle();
+        sim
+    };
+    let mut sim = moved(false);
+    assert_eq!(sim.log, ["delete ConfigMap/unused"], "what has no successor goes");
+    assert!(sim.message().starts_with("blocked: /ConfigMap/web"), "{}", sim.message());
+    sim.faults_in.clear();
+    assert!(sim.run());
+    assert_eq!(sim.log[1..], ["apply ConfigMap/web", "delete ConfigMap/web"]);
+    assert!(moved(true).log.contains(&"delete ConfigMap/web".to_owned()), "as Argo CD has it");
+}
+
+#[test]
 fn what_is_pruned_last_has_its_part_in_the_mirrored_waves() {
     let mut sim = Sim::new(vec![config("c")]);
     let at = |name: &str, wave: &str, options: &str| {

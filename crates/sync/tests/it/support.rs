@@ -34,6 +34,8 @@ pub(crate) struct Sim {
     pub health: BTreeMap<String, HealthCode>,
     /// Failures by object name.
     pub faults: BTreeMap<String, Failure>,
+    /// Failures by namespace.
+    pub faults_in: BTreeMap<String, Failure>,
     /// Names of objects that keep a finalizer when deleted.
     pub sticky: BTreeSet<String>,
     pub state: SyncState,
@@ -92,6 +94,7 @@ impl Sim {
             prunable: BTreeSet::new(),
             health: BTreeMap::new(),
             faults: BTreeMap::new(),
+            faults_in: BTreeMap::new(),
             sticky: BTreeSet::new(),
             state: SyncState::begin(operation, &[], false, &["abcdef0123".into()], now),
             options: SyncOptions::default(),
@@ -182,7 +185,8 @@ impl Sim {
 
     fn execute(&mut self, action: &Action) -> Outcome {
         let key = &action.task.key;
-        if let Some(fault) = self.faults.get(&key.name).filter(|_| !matches!(action.verb, Verb::Get)) {
+        let fault = self.faults.get(&key.name).or_else(|| self.faults_in.get(&key.namespace));
+        if let Some(fault) = fault.filter(|_| !matches!(action.verb, Verb::Get)) {
             return Outcome { action: action.clone(), result: Err(fault.clone()) };
         }
         if !action.is_dry_run() {
