@@ -33,12 +33,12 @@ pub(super) struct Parsed {
     bytes: u64,
 }
 
-/// What all manifest files may take in memory, in bytes: one and a half times what the objects of one
-/// Application may, so that both together stay below a gigabyte. By default some 18 MB of YAML or more; the
-/// largest of 140 public repositories takes less than a third of it.
+/// What all manifest files may take in memory, in bytes: a third more than what the objects of one
+/// Application may, so that both together stay below a gigabyte. By default some 16 MB of YAML or more; the
+/// largest of 140 public repositories takes a third of it.
 fn memory_of_all() -> u64 {
     let of_one = RenderLimits::current().memory;
-    of_one.saturating_add(of_one / 2)
+    of_one.saturating_add(of_one / 3)
 }
 
 /// Reads the manifest files: those that hold `apiVersion` and `kind`. Texts that were parsed before are not
