@@ -85,10 +85,14 @@ impl Finding {
     }
 
     pub(crate) fn suffers(mut self, object: Object, symptom: impl Into<String>) -> Self {
-        if object != self.object && !self.suffers.iter().any(|(known, _)| *known == object) {
-            self.suffers.push((object, symptom.into()));
-        }
+        self.add_sufferer(object, symptom.into());
         self
+    }
+
+    fn add_sufferer(&mut self, object: Object, symptom: String) {
+        if object != self.object && !self.suffers.iter().any(|(known, _)| *known == object) {
+            self.suffers.push((object, symptom));
+        }
     }
 
     pub(crate) fn below(mut self, object: Object) -> Self {
@@ -109,6 +113,13 @@ impl Finding {
         self
     }
 
+    /// Takes in another finding of the same fault: its object suffers from it.
+    pub(crate) fn absorb(&mut self, other: Self, symptom: impl Into<String>) {
+        let object = other.object.clone();
+        self.merge(other);
+        self.add_sufferer(object, symptom.into());
+    }
+
     /// Adds what another finding of the same cause and object says.
     pub(crate) fn merge(&mut self, other: Self) {
         const MOST: usize = 12;
@@ -118,9 +129,7 @@ impl Finding {
             }
         }
         for (object, symptom) in other.suffers {
-            if object != self.object && !self.suffers.iter().any(|(known, _)| *known == object) {
-                self.suffers.push((object, symptom));
-            }
+            self.add_sufferer(object, symptom);
         }
         for object in other.upstream {
             if !self.upstream.contains(&object) {

@@ -50,7 +50,9 @@ fn record_dry_run(state: &mut SyncState, outcome: &Outcome, settings: &SyncSetti
     let says_nothing = class != ErrorClass::Permanent || failure.message.contains("does not support dry run");
     // Argo CD's dry run does not ask the cluster, so a namespace that is to come cannot be missing.
     if let ErrorClass::Blocked(Blocker::MissingNamespace { .. }) = class {
-        state.extension.absent_namespaces.insert(outcome.action.task.key.namespace.clone());
+        if !settings.compat {
+            state.extension.absent_namespaces.insert(outcome.action.task.key.namespace.clone());
+        }
         return;
     }
     if !settings.compat && says_nothing {

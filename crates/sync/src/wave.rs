@@ -7,7 +7,7 @@ use tiphys_model::{
     DeletionPolicy, HealthCode, HookDeletePolicy, OperationPhase, ResultCode, SyncOptions, SyncPhase, Time,
     names, options::deletion_policy,
 };
-use tiphys_value::ObjectExt;
+use tiphys_value::{GroupKind, ObjectExt};
 
 use crate::{
     Action, ApplyMethod, Blocker, Claim, LiveObject, SyncInput, Verb, Wait, WaitKind, operation_end,
@@ -275,16 +275,20 @@ fn needs_confirmation(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> boo
 
 fn prune(progress: &mut Progress<'_, '_>, in_wave: &[usize]) {
     let mut actions = Vec::new();
-    for at in in_wave.iter().copied() {
-        if !progress.tasks[at].is_prune() {
-            continue;
-        }
+    let successors = successors_in_wait(progress);
+    let stays = |task: &Task<'_>| {
+        let key = &task.id.key;
+        !successors.is_empty() && successors.contains(&(key.group_kind(), key.name.clone()))
+    };
+    let prunes: Vec<usize> = in_wave
+        .iter()
+        .copied()
+        .filter(|at| progress.tasks[*at].is_prune() && !stays(&progress.tasks[*at]))
+        .collect();
+    for at in prunes {
         let task = &progress.tasks[at];
         if is_held(progress, task) {
             hold(progress, at);
-            continue;
-        }
-        if awaits_successor(progress, task) {
             continue;
         }
         let terminating = task.live.is_some_and(is_terminating);
@@ -299,27 +303,24 @@ fn prune(progress: &mut Progress<'_, '_>, in_wave: &[usize]) {
     }
 }
 
-/// Whether an object moves to a namespace that is not there: as long as it cannot be made there, it stays
-/// where it is. Argo CD deletes it first.
-fn awaits_successor(progress: &Progress<'_, '_>, task: &Task<'_>) -> bool {
+/// What is to be made in a namespace that is not there, by kind and name. What moves there stays where it is
+/// as long as it cannot be made; Argo CD deletes it first.
+fn successors_in_wait(progress: &Progress<'_, '_>) -> HashSet<(GroupKind, String)> {
     let absent = &progress.state.extension.absent_namespaces;
-    if absent.is_empty() || progress.input.settings.compat {
-        return false;
+    if absent.is_empty() {
+        return HashSet::new();
     }
-    let key = &task.id.key;
-    let makes = |name: &str| {
-        let mut targets = progress.input.targets.iter();
-        targets.any(|target| target.kind() == "Namespace" && target.name() == name)
+    let namespaces = progress.input.targets.iter().filter(|target| target.kind() == "Namespace");
+    let made: HashSet<&str> = namespaces.map(|target| target.name()).collect();
+    let waits = |task: &&Task<'_>| {
+        let namespace = &task.id.key.namespace;
+        !task.is_prune()
+            && task.live.is_none()
+            && absent.contains(namespace)
+            && !made.contains(namespace.as_str())
     };
-    progress.pending().any(|other| {
-        let to = &other.id.key;
-        !other.is_prune()
-            && other.live.is_none()
-            && to.name == key.name
-            && to.group_kind() == key.group_kind()
-            && absent.contains(&to.namespace)
-            && !makes(&to.namespace)
-    })
+    let waiting = progress.pending().filter(waits).map(|task| &task.id.key);
+    waiting.map(|key| (key.group_kind(), key.name.clone())).collect()
 }
 
 /// Whether an object may be pruned, and if not, why.

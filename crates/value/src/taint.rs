@@ -5,11 +5,15 @@ use crate::{ObjectExt as _, Value};
 /// Effects of taints that keep a pod from a node.
 pub const KEEPS_AWAY: [&str; 2] = ["NoSchedule", "NoExecute"];
 
-/// The first taint of a node, of those with one of these effects, that a pod does not tolerate.
-pub fn untolerated<'a>(pod: &Value, node: &'a Value, effects: &[&str]) -> Option<&'a Value> {
+/// The taints of a node, of those with one of these effects, that a pod does not tolerate.
+pub fn untolerated<'a>(
+    pod: &'a Value,
+    node: &'a Value,
+    effects: &'a [&str],
+) -> impl Iterator<Item = &'a Value> {
     let taints = node.at(&["spec", "taints"]).and_then(Value::as_array);
     let is_meant = |taint: &&Value| taint.str_at(&["effect"]).is_some_and(|effect| effects.contains(&effect));
-    taints.into_iter().flatten().filter(is_meant).find(|taint| toleration(pod, taint).is_none())
+    taints.into_iter().flatten().filter(is_meant).filter(|taint| toleration(pod, taint).is_none())
 }
 
 /// The first of a pod's tolerations that is for a taint.
@@ -41,7 +45,7 @@ mod tests {
         ]}});
         let key = |tolerations: Value| {
             let pod = json!({"spec": {"tolerations": tolerations}});
-            untolerated(&pod, &node, &KEEPS_AWAY).and_then(|taint| taint.str_at(&["key"])).map(str::to_owned)
+            untolerated(&pod, &node, &KEEPS_AWAY).find_map(|taint| taint.str_at(&["key"])).map(str::to_owned)
         };
         assert_eq!(key(json!([])).as_deref(), Some("gpu"));
         assert_eq!(key(json!([{"key": "gpu", "value": "b"}])).as_deref(), Some("gpu"), "another value");

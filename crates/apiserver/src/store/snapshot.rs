@@ -3,7 +3,7 @@
 use std::{ops::Bound, sync::Arc};
 
 use rpds::RedBlackTreeMapSync;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, ResourceKey};
 
 use super::{Object, ResourceId, allocation::Allocations};
 
@@ -31,6 +31,13 @@ impl Snapshot {
     /// One object; the namespace is empty for cluster-scoped resources.
     pub fn get(&self, resource: &ResourceId, namespace: &str, name: &str) -> Option<&Arc<Object>> {
         self.find(resource, &key(namespace, name))
+    }
+
+    /// The object of a group, kind, namespace and name, whatever its resource is called.
+    pub fn with_key(&self, key: &ResourceKey) -> Option<&Arc<Object>> {
+        let ids = self.resources().filter(|id| id.group() == key.group);
+        let mut named = ids.filter_map(|id| self.get(id, &key.namespace, &key.name));
+        named.find(|object| object.value().kind() == key.kind)
     }
 
     /// All objects of a resource in one namespace, or in all, ordered by namespace and name.

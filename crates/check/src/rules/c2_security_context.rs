@@ -29,7 +29,12 @@ use tiphys_value::{Map, Value};
 use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
-    support::{chart_uses::ChartUse, dedup::Once, known_values::KnownValues, value_steps::Step},
+    support::{
+        chart_uses::ChartUse,
+        dedup::Once,
+        known_values::KnownValues,
+        value_steps::{Step, each_map},
+    },
 };
 
 /// See the module.
@@ -58,9 +63,6 @@ const OF_PODS: [&str; 6] = [
 const OF_CONTAINERS: [&str; 5] =
     ["allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"];
 
-/// How deep values are looked through.
-const MAX_DEPTH: usize = 32;
-
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for used in context.chart_uses() {
@@ -71,6 +73,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     let place = place_of(context, used, index, &steps);
                     once.add(fields[0], finding(used, (key, &fields), place));
                 }
+                true
             });
         }
     }
@@ -124,32 +127,4 @@ fn finding(used: &ChartUse, (key, fields): (&str, &[&str]), place: Option<Span>)
         .because(format!("unknown field: only {own} has {all}"))
         .help(format!("put it into the value for the security context of {own}"));
     Finding::new(RULE.incident, diagnostic).likely()
-}
-
-/// What is called for a map, with the steps to it.
-type FoundMap<'f, 'v> = dyn FnMut(&[Step<'v>], &'v Map<String, Value>) + 'f;
-
-/// Calls back for each map among values, with the steps to it.
-fn each_map<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, found: &mut FoundMap<'_, 'v>) {
-    if path.len() > MAX_DEPTH {
-        return;
-    }
-    match value {
-        Value::Object(map) => {
-            found(path, map);
-            for (key, below) in map {
-                path.push(Step::Key(key));
-                each_map(below, path, found);
-                path.pop();
-            }
-        }
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                path.push(Step::Index(at));
-                each_map(item, path, found);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
 }

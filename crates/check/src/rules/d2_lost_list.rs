@@ -24,7 +24,11 @@ use tiphys_value::{Map, Value};
 use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
-    support::{chart_uses::ChartUse, dedup::Once, value_steps::Step},
+    support::{
+        chart_uses::ChartUse,
+        dedup::Once,
+        value_steps::{Step, each_map},
+    },
 };
 
 /// See the module.
@@ -44,19 +48,18 @@ const LISTS: [(&str, &str, &str, &[&str]); 3] = [
     ("tls", "ingress", "secretName", &["hosts", "secretName"]),
     ("tolerations", "", "operator", &["effect", "key", "operator", "tolerationSeconds", "value"]),
 ];
-/// How deep values are looked through.
-const MAX_DEPTH: usize = 32;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for used in context.chart_uses() {
         for (index, values) in used.values.iter().enumerate() {
-            let mut found = Vec::new();
-            walk(values, &mut Vec::new(), &mut found);
-            for (path, name) in found {
-                let place = place_of(context, used, index, &path);
-                once.add(name, finding(used, name, place));
-            }
+            each_map(values, &mut Vec::new(), &mut |path, item| {
+                let list = list_of(path, item);
+                if let Some(name) = list {
+                    once.add(name, finding(used, name, place_of(context, used, index, path)));
+                }
+                list.is_none()
+            });
         }
     }
     once.report(report);
@@ -71,36 +74,10 @@ fn finding(used: &ChartUse, name: &str, place: Option<Span>) -> Finding {
     Finding::new(RULE.incident, diagnostic).likely()
 }
 
-/// Finds the items that stand for lists.
-fn walk<'v>(value: &'v Value, path: &mut Vec<Step<'v>>, found: &mut Vec<(Vec<Step<'v>>, &'static str)>) {
-    if path.len() > MAX_DEPTH {
-        return;
-    }
-    match value {
-        Value::Object(map) => {
-            for (key, below) in map {
-                path.push(Step::Key(key));
-                match below.as_object().and_then(|item| list_of(path, key, item)) {
-                    Some(name) => found.push((path.clone(), name)),
-                    None => walk(below, path, found),
-                }
-                path.pop();
-            }
-        }
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                path.push(Step::Index(at));
-                walk(item, path, found);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The list that a map under a name is an item of.
-fn list_of(path: &[Step<'_>], name: &str, item: &Map<String, Value>) -> Option<&'static str> {
-    let (list, above, needed, keys) = LISTS.iter().find(|(list, ..)| *list == name)?;
+/// The list that a map at the end of some steps is an item of.
+fn list_of(path: &[Step<'_>], item: &Map<String, Value>) -> Option<&'static str> {
+    let Some(Step::Key(name)) = path.last() else { return None };
+    let (list, above, needed, keys) = LISTS.iter().find(|(list, ..)| list == name)?;
     let is_above = |step: &Step<'_>| matches!(step, Step::Key(key) if key.to_lowercase().contains(above));
     let is_plain = item.get(*needed).is_some_and(Value::is_string) && path.iter().any(is_above);
     (is_plain && item.keys().all(|key| keys.contains(&key.as_str()))).then_some(*list)

@@ -43,25 +43,20 @@ pub(crate) struct Cluster<'a> {
 
 /// Every cluster of every environment. What no Application reaches is no part of one.
 pub(crate) fn all(survey: &Survey) -> Vec<Cluster<'_>> {
-    let clusters = survey.worlds().filter(|(world, _)| matches!(world, ObjectScope::Cluster(..)));
-    let released = releases(survey);
-    clusters
-        .map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released))
-        .collect()
+    of_worlds(survey, |world| matches!(world, ObjectScope::Cluster(..)))
 }
 
 /// What no Application reaches, as clusters of which only a part is seen: those of some units.
 pub(crate) fn of_units<'a>(survey: &'a Survey, units: &HashSet<&ObjectScope>) -> Vec<Cluster<'a>> {
-    let clusters = survey.worlds().filter(|(world, _)| units.contains(world));
-    let released = releases(survey);
-    clusters
-        .map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &released))
-        .collect()
+    of_worlds(survey, |world| units.contains(world))
 }
 
-/// The HelmReleases of a repository.
-fn releases(survey: &Survey) -> Vec<&Object> {
-    survey.objects.iter().filter(|it| it.key.kind == "HelmRelease").collect()
+fn of_worlds<'a>(survey: &'a Survey, is_meant: impl Fn(&ObjectScope) -> bool) -> Vec<Cluster<'a>> {
+    let releases: Vec<&Object> = survey.objects.iter().filter(|it| it.key.kind == "HelmRelease").collect();
+    let worlds = survey.worlds().filter(|(world, _)| is_meant(world));
+    worlds
+        .map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect(), &releases))
+        .collect()
 }
 
 impl<'a> Cluster<'a> {

@@ -1,7 +1,7 @@
 //! The way to a value in steps that borrow its keys. Many values are walked through and few are told of: only
 //! for those a path is made.
 
-use tiphys_value::{FieldPath, Value};
+use tiphys_value::{FieldPath, Map, Value};
 
 /// A step to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,5 +56,30 @@ pub(crate) fn each_scalar<'a>(
             map.iter().filter(|(key, _)| reads(key)).for_each(|(key, value)| below(Step::Key(key), value));
         }
         scalar => each(steps, scalar),
+    }
+}
+
+/// What is called for a map, with the steps to it; it says whether what is in the map is looked at, too.
+pub(crate) type EachMap<'f, 'a> = dyn FnMut(&[Step<'a>], &'a Map<String, Value>) -> bool + 'f;
+
+/// Hands on each map of a value with the steps to it, the outer ones first.
+pub(crate) fn each_map<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, each: &mut EachMap<'_, 'a>) {
+    const MAX_DEPTH: usize = 32;
+    if steps.len() > MAX_DEPTH {
+        return;
+    }
+    let is_hidden = value.as_object().is_some_and(|map| !each(steps, map));
+    if is_hidden {
+        return;
+    }
+    let mut below = |step, value| {
+        steps.push(step);
+        each_map(value, steps, each);
+        steps.pop();
+    };
+    match value {
+        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(Step::Index(at), item)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| below(Step::Key(key), value)),
+        _ => {}
     }
 }

@@ -25,32 +25,28 @@ pub(super) fn add(effects: &mut Effects, (was, is): (&Snapshot, &Snapshot), plan
     if wanted.is_empty() {
         return;
     }
-    let (was, is) = (live(was, &wanted), live(is, &wanted));
     let rendered = plans.1.rendered().map(|object| (object.value.resource_key(), object));
     let rendered: HashMap<ResourceKey, &RenderedObject> =
         rendered.filter(|(key, _)| wanted.contains(key)).collect();
     let lines = NewLines { before: plans.0, after: plans.1 };
     for one in effects.applications.values_mut().flat_map(|app| &mut app.objects) {
         let Effect::Changed { fields, values } = &mut one.effect else { continue };
-        let (Some(was), Some(is)) = (was.get(&one.object), is.get(&one.object)) else { continue };
+        let (Some(was), Some(is)) = (was.with_key(&one.object), is.with_key(&one.object)) else { continue };
         let is_secret = one.object.group.is_empty() && one.object.kind == "Secret";
         let of_field = |field: &String| {
             let Ok(path) = field.parse::<FieldPath>() else {
                 return FieldChange { field: field.clone(), ..FieldChange::default() };
             };
             let place = rendered.get(&one.object).and_then(|object| lines.place(object, &path));
-            let (from, to) = if is_secret { (None, None) } else { short_values(path.get(was), path.get(is)) };
+            let (from, to) = if is_secret {
+                (None, None)
+            } else {
+                short_values(path.get(was.value()), path.get(is.value()))
+            };
             FieldChange { field: field.clone(), from, to, place }
         };
         *values = fields.iter().map(of_field).collect();
     }
-}
-
-/// The objects of a cluster that are asked for.
-fn live<'a>(snapshot: &'a Snapshot, wanted: &BTreeSet<&ResourceKey>) -> HashMap<ResourceKey, &'a Value> {
-    let all = snapshot.resources().flat_map(|id| snapshot.list(id, None)).map(|object| object.value());
-    let all = all.map(|object| (object.resource_key(), object));
-    all.filter(|(key, _)| wanted.contains(key)).collect()
 }
 
 /// Both values as texts, or neither if one of them is too long.

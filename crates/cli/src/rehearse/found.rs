@@ -12,7 +12,7 @@ use tiphys_model::{Application, names};
 use tiphys_source::Repositories;
 use tiphys_value::{GroupKind, ObjectExt, json};
 
-use super::unmasked::unmask;
+use super::{stable_hash::stable_hash, unmasked::unmask};
 use crate::{
     commands::doctor::{
         archive::Unpacked,
@@ -98,11 +98,7 @@ impl Found {
     /// A number that tells this dump from others. Uids are drawn from it, so that those of a dump that a
     /// rehearsal saved are not drawn again.
     pub(super) fn fingerprint(&self) -> u64 {
-        let uids = self.objects.iter().flat_map(|object| object.uid().bytes());
-        // FNV-1a: the same on every machine.
-        uids.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        stable_hash(self.objects.iter().flat_map(|object| object.uid().bytes()))
     }
 
     /// Whether the pods behind workloads and Services are unknown, so that nothing can be said of outages.

@@ -17,9 +17,7 @@ pub(super) fn add(effects: &mut Effects, end: &Snapshot) {
 }
 
 fn reason(key: &ResourceKey, end: &Snapshot) -> Option<String> {
-    let is_it = |object: &Value| object.namespace() == key.namespace && object.name() == key.name;
-    let mut same = end.of_kind(&key.group, &key.kind);
-    let workload = same.find(|object| is_it(object.value()))?.value();
+    let workload = end.with_key(key)?.value();
     let number = |path: &[&str]| workload.int_at(path).unwrap_or_default();
     let from = number(&["spec", "updateStrategy", "rollingUpdate", "partition"]);
     if workload.at(&["spec", "paused"]) == Some(&Value::Bool(true)) {

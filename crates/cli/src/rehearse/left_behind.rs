@@ -1,7 +1,7 @@
 //! What a change takes out of Git and leaves in the cluster: definitions of kinds, which bear no mark, and
 //! what is not to be pruned.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_apiserver::Snapshot;
 use tiphys_graph::Outcome;
@@ -40,13 +40,9 @@ pub(super) fn add(effects: &mut Effects, (before, after): (&Plan, &Plan), end: &
         let gone = gone.filter(|key| !present.contains(key) && !told.contains(key));
         left.extend(gone.map(|key| (key, application_id(&own))));
     }
-    if left.is_empty() {
-        return;
-    }
-    let all = end.resources().flat_map(|id| end.list(id, None)).map(|object| object.value());
-    let there: HashSet<ResourceKey> =
-        all.filter(|object| !object.is_terminating()).map(ObjectExt::resource_key).collect();
-    for (object, app) in left.into_iter().filter(|(key, _)| there.contains(key)) {
+    let is_there =
+        |key: &ResourceKey| end.with_key(key).is_some_and(|object| !object.value().is_terminating());
+    for (object, app) in left.into_iter().filter(|(key, _)| is_there(key)) {
         let to = effects.applications.entry(app).or_default();
         to.objects.push(ObjectEffect::new(object, Effect::Left, 0));
     }

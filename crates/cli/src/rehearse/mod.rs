@@ -23,6 +23,7 @@ mod repair;
 mod report;
 mod save;
 mod silent_effects;
+mod stable_hash;
 mod story_locations;
 mod strict_world;
 mod subject;

@@ -9,7 +9,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::{
     admission::{is_told_refused, lacks_pods, webhook_without_words, webhooks},
     config_unsaid::proves_absence,
-    pod_rules::broken_rule,
+    pod_rules::{broken_rule, whole_quotas},
 };
 use crate::{
     Object,
@@ -108,11 +108,7 @@ fn priority(look: &Look<'_>, live: &Value) -> Option<Finding> {
 fn quota(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let spec = pods::spec(live)?;
     let wanted = demand(spec);
-    let here = look.cluster.all("ResourceQuota").iter().filter(|it| it.namespace() == live.namespace());
-    // What counts towards a scope is not judged.
-    let mut whole =
-        here.filter(|it| it.at(&["spec", "scopes"]).or(it.at(&["spec", "scopeSelector"])).is_none());
-    whole.find_map(|quota| {
+    whole_quotas(look, live.namespace()).find_map(|quota| {
         let (resource, text) = wanted.iter().find_map(|(resource, amount)| {
             let told = |part: &str| quota.at(&["status", part, resource]).and_then(quantity::milli);
             let (hard, used) = (told("hard")?, told("used")?);

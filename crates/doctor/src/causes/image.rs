@@ -45,10 +45,8 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         };
         match shared.get_mut(&(finding.cause, what_is_shared.clone())) {
             Some(known) => {
-                let object = finding.object.clone();
                 let summary = finding.summary.clone();
-                known.merge(finding);
-                *known = known.clone().suffers(object, summary);
+                known.absorb(finding, summary);
             }
             None => {
                 shared.insert((finding.cause, what_is_shared), finding);

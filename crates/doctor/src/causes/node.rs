@@ -24,9 +24,8 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
 /// One finding about all nodes that wait for the same controller: the first stands for them.
 fn as_one(findings: Vec<Finding>) -> Option<Finding> {
     findings.into_iter().reduce(|mut first, other| {
-        let object = other.object.clone();
-        first.merge(other);
-        first.suffers(object, "is not initialized either")
+        first.absorb(other, "is not initialized either");
+        first
     })
 }
 

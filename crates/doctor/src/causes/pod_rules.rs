@@ -2,6 +2,7 @@
 //! quotas that demand requests. Only what is certain counts: what a pod states, and not what it is given.
 
 use tiphys_cause::Cause;
+use tiphys_schema::pod_security::Level;
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
@@ -26,11 +27,7 @@ fn security(look: &Look<'_>, namespace: &str, spec: &Value, owner: &Object) -> O
         return None;
     }
     let standard = look.cluster.get("Namespace", "", namespace)?.label(ENFORCE)?;
-    let broken = match standard {
-        "baseline" => against_baseline(spec),
-        "restricted" => against_baseline(spec).or_else(|| against_restricted(spec)),
-        _ => None,
-    }?;
+    let broken = violations(standard, spec)?;
     let summary = format!(
         "the Pod Security Standard {standard} of namespace {namespace} forbids the pods of {owner}: {broken}"
     );
@@ -43,59 +40,11 @@ fn security(look: &Look<'_>, namespace: &str, spec: &Value, owner: &Object) -> O
     ))
 }
 
-fn is_true(value: &Value, path: &[&str]) -> bool {
-    value.at(path).and_then(Value::as_bool) == Some(true)
-}
-
-fn all_containers(spec: &Value) -> impl Iterator<Item = &Value> {
-    items(spec, &["initContainers"]).chain(items(spec, &["containers"]))
-}
-
-/// What the standard `baseline` forbids.
-fn against_baseline(spec: &Value) -> Option<String> {
-    let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter().find(|field| is_true(spec, &[field]));
-    if let Some(field) = shared {
-        return Some(field.to_owned());
-    }
-    if items(spec, &["volumes"]).any(|volume| volume.get("hostPath").is_some()) {
-        return Some("a hostPath volume".to_owned());
-    }
-    all_containers(spec).find_map(|container| {
-        let name = container.str_at(&["name"]).unwrap_or_default();
-        let uses_port = items(container, &["ports"]).any(|port| port.int_at(&["hostPort"]).unwrap_or(0) != 0);
-        let what = match () {
-            () if is_true(container, &["securityContext", "privileged"]) => "privileged",
-            () if uses_port => "hostPort",
-            () => return None,
-        };
-        Some(format!("{what} of container {name}"))
-    })
-}
-
-/// What the standard `restricted` demands.
-fn against_restricted(spec: &Value) -> Option<String> {
-    let of_pod = |path: &[&str]| spec.at(&["securityContext"]).and_then(|it| it.at(path));
-    all_containers(spec).find_map(|container| {
-        let name = container.str_at(&["name"]).unwrap_or_default();
-        let own = |path: &[&str]| container.at(&["securityContext"]).and_then(|it| it.at(path));
-        let either = |path: &[&str]| own(path).or_else(|| of_pod(path));
-        let drops_all = own(&["capabilities", "drop"])
-            .and_then(Value::as_array)
-            .is_some_and(|drop| drop.iter().any(|it| it.as_str() == Some("ALL")));
-        let profile = either(&["seccompProfile", "type"]).and_then(Value::as_str);
-        let lacks = match () {
-            () if own(&["allowPrivilegeEscalation"]).and_then(Value::as_bool) != Some(false) => {
-                "allowPrivilegeEscalation: false"
-            }
-            () if !drops_all => "capabilities.drop: [ALL]",
-            () if either(&["runAsNonRoot"]).and_then(Value::as_bool) != Some(true) => "runAsNonRoot: true",
-            () if !matches!(profile, Some("RuntimeDefault" | "Localhost")) => {
-                "seccompProfile.type: RuntimeDefault"
-            }
-            () => return None,
-        };
-        Some(format!("container {name} lacks {lacks}"))
-    })
+/// What a standard refuses in a pod, in the API server's words.
+fn violations(standard: &str, spec: &Value) -> Option<String> {
+    let found = Level::from_label(standard)?.violations(spec, &Value::Null);
+    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 fn range(look: &Look<'_>, namespace: &str, spec: &Value, owner: &Object) -> Option<Finding> {
@@ -129,16 +78,23 @@ fn outside(container: &Value, limit: &Value) -> Option<String> {
     })
 }
 
+/// The quotas of a namespace that count all of its pods: what counts towards a scope is not judged.
+pub(super) fn whole_quotas<'a>(
+    look: &Look<'a>,
+    namespace: &'a str,
+) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let cluster = look.cluster;
+    let here = cluster.all("ResourceQuota").iter().copied().filter(move |it| it.namespace() == namespace);
+    here.filter(|it| it.at(&["spec", "scopes"]).is_none() && it.at(&["spec", "scopeSelector"]).is_none())
+}
+
 /// A quota that demands a request or a limit that a container does not state and nobody gives it.
 fn demanded(look: &Look<'_>, namespace: &str, spec: &Value, owner: &Object) -> Option<Finding> {
     let has_defaults = look.cluster.all("LimitRange").iter().any(|it| it.namespace() == namespace);
     if has_defaults {
         return None;
     }
-    let here = look.cluster.all("ResourceQuota").iter().filter(|it| it.namespace() == namespace);
-    let mut whole =
-        here.filter(|it| it.at(&["spec", "scopes"]).is_none() && it.at(&["spec", "scopeSelector"]).is_none());
-    whole.find_map(|quota| {
+    whole_quotas(look, namespace).find_map(|quota| {
         let hard = quota.at(&["spec", "hard"])?.as_object()?;
         let lacking = hard.keys().find(|key| {
             let (part, resource) = key.split_once('.').unwrap_or(("requests", key));
@@ -170,11 +126,11 @@ mod tests {
         let safe = json!({"securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [{"name": "a", "securityContext":
                 {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}}]});
-        assert_eq!(against_baseline(&safe).or_else(|| against_restricted(&safe)), None);
+        assert_eq!(violations("restricted", &safe), None);
         let plain = json!({"containers": [{"name": "a"}]});
-        assert_eq!(against_baseline(&plain), None);
-        assert!(against_restricted(&plain).is_some());
-        assert!(against_baseline(&json!({"hostNetwork": true, "containers": []})).is_some());
+        assert_eq!(violations("baseline", &plain), None);
+        assert!(violations("restricted", &plain).is_some());
+        assert!(violations("baseline", &json!({"hostNetwork": true, "containers": []})).is_some());
     }
 
     #[test]

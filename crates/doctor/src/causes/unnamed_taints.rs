@@ -21,8 +21,8 @@ pub(super) fn with_names(
     }
     let mut nodes_of: BTreeMap<&str, u32> = BTreeMap::new();
     for node in cluster.all("Node").iter() {
-        let first = taint::untolerated(pod, node, &taint::KEEPS_AWAY);
-        if let Some(key) = first.and_then(|taint| taint.str_at(&["key"])) {
+        let mut open = taint::untolerated(pod, node, &taint::KEEPS_AWAY);
+        if let Some(key) = open.next().and_then(|taint| taint.str_at(&["key"])) {
             *nodes_of.entry(key).or_default() += 1;
         }
     }

@@ -1,5 +1,5 @@
-//! Files that lists of patterns leave out: `.gitignore` (gitignore(5)), and `.sourceignore` with what Flux's source
-//! controller leaves out by itself (Flux docs, "Excluding files").
+//! Files that lists of patterns leave out: `.gitignore` (gitignore(5)), and `.sourceignore` with what Flux's
+//! source controller leaves out by itself (Flux docs, "Excluding files").
 
 use tiphys_gocompat::glob::doublestar;
 

@@ -3,8 +3,8 @@
 use tiphys_gocompat::base64;
 use tiphys_value::{ObjectExt as _, Value};
 
-/// The text that a ConfigMap or a Secret holds under a key; that of a Secret's `data` decoded. Nothing if it holds none,
-/// or what it holds is no text.
+/// The text that a ConfigMap or a Secret holds under a key; that of a Secret's `data` decoded. Nothing if it
+/// holds none, or what it holds is no text.
 pub fn settings_text(holder: &Value, key: &str) -> Option<String> {
     let plain = |field: &str| holder.str_at(&[field, key]).map(str::to_owned);
     if holder.kind() != "Secret" {

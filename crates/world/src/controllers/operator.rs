@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Awaited, Cause, Change, Controller, Key, Outcome, View, Write,
-    behaviour::{Operator, Policy, Product, Target, fill, runs_image},
+    behaviour::{Operator, Pattern, Policy, Product, Target, fill, runs_image},
     controller::Context,
     object::{
         MORE_KEYS, created_at, finalizers, is_controlled_by, owner_reference, remove_condition, resources,
@@ -90,18 +90,15 @@ fn subject(key: &Key) -> Option<(GroupVersionResource, Key)> {
 /// Whether one of the operator's pods is Ready and reaches the API server: one that runs for a while before
 /// it gives up has done nothing.
 fn is_working(operator: &Operator, context: &Context<'_>) -> bool {
-    operator.image.is_none() || !working_pods(operator, context).is_empty()
+    let pods = || context.view.list(&resources::pods(), None);
+    operator.image.as_ref().is_none_or(|image| pods().iter().any(|pod| is_at_work(pod, image, context)))
 }
 
-/// The operator's pods that are Ready and reach the API server.
-fn working_pods(operator: &Operator, context: &Context<'_>) -> Vec<Arc<Object>> {
-    let Some(image) = &operator.image else { return Vec::new() };
-    let works = |pod: &Arc<Object>| {
-        is_ready(pod)
-            && runs_image(pod, image)
-            && context.behaviours.blocked(pod, &Target::Kubernetes {}, context.view).is_none()
-    };
-    context.view.list(&resources::pods(), None).into_iter().filter(works).collect()
+/// Whether a pod runs the image of an operator, is Ready and reaches the API server.
+fn is_at_work(pod: &Value, image: &Pattern, context: &Context<'_>) -> bool {
+    is_ready(pod)
+        && runs_image(pod, image)
+        && context.behaviours.blocked(pod, &Target::Kubernetes {}, context.view).is_none()
 }
 
 struct Look<'a> {
@@ -144,10 +141,13 @@ impl Look<'_> {
                 Err(cause) => unready = unready.or(Some(cause)),
             }
         }
-        if let Some(cause) = writes.iter().find_map(|write| self.forbidden(write)) {
-            return self.waits(&cause);
-        }
         if !writes.is_empty() {
+            let mut pods = self.context.view.list(&resources::pods(), None);
+            let image = self.operator.image.as_ref();
+            pods.retain(|pod| image.is_some_and(|image| is_at_work(pod, image, self.context)));
+            if let Some(cause) = writes.iter().find_map(|write| self.forbidden(&pods, write)) {
+                return self.waits(&cause);
+            }
             return Outcome::from(writes).requeue_after(Some(RETRY));
         }
         match unready {
@@ -156,8 +156,8 @@ impl Look<'_> {
         }
     }
 
-    /// What the API server says of a write that no role allows any of the operator's pods.
-    fn forbidden(&self, write: &Write) -> Option<Cause> {
+    /// What the API server says of a write that no role allows any of these pods of the operator.
+    fn forbidden(&self, pods: &[Arc<Object>], write: &Write) -> Option<Cause> {
         let (resource, object, verbs): (_, _, &[&str]) = match write {
             Write::Create { resource, object } => (resource, object, &["create"]),
             Write::Update { resource, object } => (resource, object, &["update", "patch"]),
@@ -165,7 +165,7 @@ impl Look<'_> {
         };
         let view = self.context.view;
         let mut why = None;
-        for pod in working_pods(self.operator, self.context) {
+        for pod in pods {
             let account = pod.str_at(&["spec", "serviceAccountName"]).unwrap_or("default");
             let account = (pod.namespace(), account);
             let target = (resource, object.namespace());

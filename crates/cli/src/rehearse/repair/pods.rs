@@ -216,12 +216,13 @@ impl Ground<'_> {
             let wanted = selector.into_iter().flatten();
             wanted.into_iter().all(|(name, value)| node.label(name) == value.as_str())
         };
-        let mut nodes = self.live("", "nodes").filter(is_selected);
+        let nodes = self.live("", "nodes").filter(is_selected);
+        let open = nodes.flat_map(|node| taint::untolerated(pod, node, &taint::KEEPS_AWAY));
         // A node that tells of its own troubles is mended otherwise.
-        nodes.find_map(|node| {
-            let key = taint::untolerated(pod, node, &taint::KEEPS_AWAY)?.str_at(&["key"])?;
-            (!key.starts_with("node.kubernetes.io/")).then(|| key.to_owned())
-        })
+        let mut keys = open
+            .filter_map(|taint| taint.str_at(&["key"]))
+            .filter(|key| !key.starts_with("node.kubernetes.io/"));
+        keys.next().map(str::to_owned)
     }
 
     /// Classes that there are.

@@ -7,7 +7,6 @@ use tiphys_apiserver::Snapshot;
 use tiphys_cause::Cause as Id;
 use tiphys_check::rules::{LabelRefusal, label_refusals};
 use tiphys_stage::{causes::Cause, mechanism::Mechanism};
-use tiphys_value::{ObjectExt, ResourceKey};
 
 use super::hidden_cause::hidden_cause;
 use crate::{rehearse::text::object_name, up::plan::Plan};
@@ -19,11 +18,7 @@ pub(super) fn refused(end: &Snapshot, was: Option<&Plan>, plan: &Plan) -> Vec<Ca
         return Vec::new();
     }
     let known = was.map(|was| label_refusals(&was.survey)).unwrap_or_default();
-    let is_there = |key: &ResourceKey| {
-        let mut same = end.of_kind(&key.group, &key.kind);
-        same.any(|it| (it.namespace(), it.name()) == (key.namespace.as_str(), key.name.as_str()))
-    };
-    let new = all.into_iter().filter(|it| !known.contains(it) && is_there(&it.object));
+    let new = all.into_iter().filter(|it| !known.contains(it) && end.with_key(&it.object).is_some());
     new.map(|LabelRefusal { object, policy, missing }| {
         let text = format!("{} asks for labels that it lacks: {}", object_name(&policy), missing.join(", "));
         let mechanism = Mechanism { id: Id::AdmitPolicy, objects: vec![policy] };

@@ -11,7 +11,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 use super::{
     hidden_cause::hidden_cause,
     service_targets::{selector, service},
-    workloads::{is_asked_for, is_selected, labels, same_in, workloads},
+    workloads::{is_asked_for, is_selected, labels, list, same_in, workloads},
 };
 
 /// What variables of a host alone are called.
@@ -76,24 +76,21 @@ fn lost_services(story: &Story, before: &Snapshot, end: &Snapshot) -> BTreeMap<R
 /// ConfigMaps that they read.
 fn texts(workload: &Value, snapshot: &Snapshot) -> Vec<(String, String)> {
     let Some(spec) = workload.at(&["spec", "template", "spec"]) else { return Vec::new() };
-    let list = |value: &Value, field: &str| -> Vec<Value> {
-        value.get(field).and_then(Value::as_array).cloned().unwrap_or_default()
-    };
     let mut texts = Vec::new();
     let mut maps: BTreeSet<String> = BTreeSet::new();
     let mut reads = |name: Option<&str>| maps.extend(name.map(str::to_owned));
     for container in ["containers", "initContainers"].iter().flat_map(|field| list(spec, field)) {
-        for variable in list(&container, "env") {
+        for variable in list(container, "env") {
             let name = variable.str_at(&["name"]).unwrap_or_default();
             if let Some(value) = variable.str_at(&["value"]) {
                 texts.push((name.to_owned(), value.to_owned()));
             }
             reads(variable.str_at(&["valueFrom", "configMapKeyRef", "name"]));
         }
-        for source in list(&container, "envFrom") {
+        for source in list(container, "envFrom") {
             reads(source.str_at(&["configMapRef", "name"]));
         }
-        for argument in ["command", "args"].iter().flat_map(|field| list(&container, field)) {
+        for argument in ["command", "args"].iter().flat_map(|field| list(container, field)) {
             texts.extend(argument.as_str().map(|text| ("its arguments".to_owned(), text.to_owned())));
         }
     }

@@ -3,12 +3,12 @@
 use tiphys_apiserver::Snapshot;
 use tiphys_cause::Cause as Id;
 use tiphys_stage::{causes::Cause, mechanism::Mechanism, story::Story};
-use tiphys_value::{ObjectExt, ResourceKey, Value, json};
+use tiphys_value::{ObjectExt, ResourceKey};
 use tiphys_world::{Cause as Lack, missing_configuration};
 
 use super::{
     hidden_cause::{hidden_cause, is_told},
-    workloads::{is_asked_for, workloads},
+    workloads::{is_asked_for, next_pod, workloads},
 };
 
 /// Those of which a ConfigMap, Secret or key was there before the change and is not at the end. What pods
@@ -31,12 +31,6 @@ pub(super) fn workloads_without(story: &Story, before: &Snapshot, end: &Snapshot
             (!is_shown).then(|| hidden_cause(workload.resource_key(), mechanism, lack.to_string(), state))
         })
         .collect()
-}
-
-/// A pod as a workload would make it now.
-fn next_pod(workload: &Value) -> Option<Value> {
-    let spec = workload.at(&["spec", "template", "spec"])?;
-    Some(json!({"kind": "Pod", "metadata": {"namespace": workload.namespace()}, "spec": spec}))
 }
 
 fn mechanism(namespace: &str, lack: &Lack) -> Option<Mechanism> {

@@ -4,11 +4,11 @@
 use tiphys_apiserver::{ApiError, ApiServer};
 use tiphys_cause::Cause as Id;
 use tiphys_stage::{causes::Cause, fault::MANAGER, mechanism::refused, story::Story};
-use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
+use tiphys_value::{GroupVersionResource, ObjectExt, Value};
 
 use super::{
     hidden_cause::hidden_cause,
-    workloads::{is_asked_for, same_in, workloads},
+    workloads::{is_asked_for, next_pod, same_in, workloads},
 };
 
 /// Those of which a pod would have been taken before the change, and would not be at the end. What is told
@@ -39,10 +39,7 @@ pub(in crate::rehearse) fn refused_workloads(
 
 /// Asks the API server for the next pod of a workload, without making it.
 fn try_pod(server: &ApiServer, workload: &Value) -> Result<(), ApiError> {
-    let template = workload.at(&["spec", "template"]).cloned().unwrap_or_default();
-    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]});
-    pod["metadata"]["name"] = format!("{}-next", workload.name()).into();
-    pod["metadata"]["namespace"] = workload.namespace().into();
+    let Some(pod) = next_pod(workload) else { return Ok(()) };
     let pods = GroupVersionResource::new("", "v1", "pods");
     server.client(MANAGER).dry_run().create(&pods, workload.namespace(), pod).map(drop)
 }

@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use super::{
     super::effects::{AppEffects, Effect, Effects},
-    workloads::workloads,
+    workloads::{list, workloads},
 };
 
 /// Annotations by which a workload is restarted when its settings change begin with this.
@@ -60,8 +60,6 @@ fn is_reloaded(workload: &Value) -> bool {
 /// mounted alone. Whole volumes follow by themselves.
 fn reads_at_start(workload: &Value, settings: &ResourceKey) -> bool {
     let Some(pod) = workload.at(&["spec", "template", "spec"]) else { return false };
-    let list =
-        |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let (of_one, of_all, volume) = match settings.kind.as_str() {
         "Secret" => ("secretKeyRef", "secretRef", ["secret", "secretName"]),
         _ => ("configMapKeyRef", "configMapRef", ["configMap", "name"]),
@@ -72,9 +70,9 @@ fn reads_at_start(workload: &Value, settings: &ResourceKey) -> bool {
         volumes.iter().filter(|it| is_it(it.str_at(&volume))).filter_map(|it| it.str_at(&["name"])).collect();
     let containers = ["initContainers", "containers"].into_iter().flat_map(|field| list(pod, field));
     containers.into_iter().any(|container| {
-        list(&container, "env").iter().any(|it| is_it(it.str_at(&["valueFrom", of_one, "name"])))
-            || list(&container, "envFrom").iter().any(|it| is_it(it.str_at(&[of_all, "name"])))
-            || list(&container, "volumeMounts").iter().any(|it| {
+        list(container, "env").iter().any(|it| is_it(it.str_at(&["valueFrom", of_one, "name"])))
+            || list(container, "envFrom").iter().any(|it| is_it(it.str_at(&[of_all, "name"])))
+            || list(container, "volumeMounts").iter().any(|it| {
                 it.get("subPath").is_some() && it.str_at(&["name"]).is_some_and(|name| names.contains(name))
             })
     })

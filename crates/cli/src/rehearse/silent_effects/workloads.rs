@@ -2,7 +2,7 @@
 
 use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::image_parts;
-use tiphys_value::{Map, ObjectExt, Value};
+use tiphys_value::{Map, ObjectExt, Value, json};
 
 /// What of the group `apps` has a template of pods.
 const WORKLOADS: [&str; 3] = ["deployments", "statefulsets", "daemonsets"];
@@ -50,4 +50,23 @@ pub(super) fn images(workload: &Value) -> Vec<String> {
         format!("{registry}/{repository}")
     };
     images.map(repository).collect()
+}
+
+/// The items of a list in an object; none if there is no such list.
+pub(super) fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
+    object.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A pod as a workload would make it now.
+pub(super) fn next_pod(workload: &Value) -> Option<Value> {
+    let template = workload.at(&["spec", "template"])?;
+    let mut pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": template.get("metadata").cloned().unwrap_or_default(),
+        "spec": template.get("spec")?,
+    });
+    pod["metadata"]["name"] = format!("{}-next", workload.name()).into();
+    pod["metadata"]["namespace"] = workload.namespace().into();
+    Some(pod)
 }

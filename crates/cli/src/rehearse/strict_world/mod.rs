@@ -21,6 +21,7 @@ use tiphys_world::{
     behaviour::{ContainerRule, Exit, ImageRule, NodeRule, NodeState, Pods, Pull, Span, command_line},
 };
 
+use super::stable_hash::stable_hash;
 use crate::up::plan::Plan;
 
 /// Components that are the network of pods.
@@ -89,11 +90,7 @@ fn all_images(plan: &Plan) -> BTreeSet<&str> {
 
 /// How long it takes to pull an image: a few seconds, drawn from the seed.
 fn pull_time(image: &str, seed: u64) -> Duration {
-    // FNV-1a: the same on every machine.
-    let bytes = seed.to_le_bytes().into_iter().chain(image.bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = stable_hash(seed.to_le_bytes().into_iter().chain(image.bytes()));
     Duration::from_millis(1000 + (hash >> 20) % 4000)
 }
 

@@ -64,11 +64,7 @@ fn shared(look: &Look<'_>, found: Vec<Finding>) -> Vec<Finding> {
             continue;
         };
         match places.get(&(finding.cause, key.clone())) {
-            Some(at) => {
-                let object = finding.object.clone();
-                kept[*at].merge(finding);
-                kept[*at] = kept[*at].clone().suffers(object, "suffers from the same");
-            }
+            Some(at) => kept[*at].absorb(finding, "suffers from the same"),
             None => {
                 places.insert((finding.cause, key), kept.len());
                 kept.push(finding);

@@ -14,8 +14,8 @@ const MARK: &str = "flux-generated:";
 /// The name of what Flux makes.
 const FILE: &str = "kustomization.yaml";
 
-/// A revision of this repository in which a folder has the kustomization that Flux would make of it. `ignore` are the
-/// patterns of the source.
+/// A revision of this repository in which a folder has the kustomization that Flux would make of it. `ignore`
+/// are the patterns of the source.
 pub(super) fn revision(files: &Files, folder: &str, ignore: Option<&str>) -> String {
     let is_of = |path: &str| folder.is_empty() || is_below(path, folder);
     let below = |path: &str| path[folder.len()..].trim_start_matches('/').to_owned();

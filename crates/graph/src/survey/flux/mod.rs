@@ -215,6 +215,9 @@ fn unset(objects: &[Arc<RenderedObject>], variables: &Variables) -> BTreeMap<Str
         });
         // In a script a variable of the container's own is meant, whatever else may give one of the name.
         let own = own_variables(&object.value);
+        if own.is_empty() {
+            continue;
+        }
         let names = |text: &str| {
             let plain = variables.unknown(text).into_iter();
             plain.filter(|name| own.contains(*name)).map(str::to_owned).collect()

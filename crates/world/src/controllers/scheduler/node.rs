@@ -118,12 +118,12 @@ fn unschedulable_taint() -> Value {
 
 /// Whether a node has a taint that keeps a pod away.
 pub(crate) fn has_untolerated_taint(pod: &Value, node: &Value) -> bool {
-    taint::untolerated(pod, node, &taint::KEEPS_AWAY).is_some()
+    taint::untolerated(pod, node, &taint::KEEPS_AWAY).next().is_some()
 }
 
 /// Whether a taint of a node drives a pod away that is there already.
 pub(crate) fn is_driven_away(pod: &Value, node: &Value) -> bool {
-    taint::untolerated(pod, node, &["NoExecute"]).is_some()
+    taint::untolerated(pod, node, &["NoExecute"]).next().is_some()
 }
 
 /// Whether two pods want the same port of their node.

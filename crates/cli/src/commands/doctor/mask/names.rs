@@ -123,7 +123,7 @@ pub(super) fn is_sentence(key: &str, value: &str) -> bool {
     (key.ends_with("secret") || key.ends_with("key"))
         && words.len() >= 4
         && words.iter().all(is_word)
-        && words.iter().filter(|word| JOINING.contains(word)).count() > 0
+        && words.iter().any(|word| JOINING.contains(word))
 }
 
 /// Whether a value is the name of a Secret, as fields like `existingSecret` have it, and no secret itself.
