@@ -301,11 +301,48 @@ fn expand_objects(node: &mut IdedExpr) {
     }
 }
 
+/// Has fields of optionals, and optional fields, looked up as entries of a map: `x.?a.b` as `x[?"a"][?"b"]`. The
+/// library's own selection of an optional field fails where the field is missing, and makes an optional of an
+/// optional of it.
+fn expand_optional_selection(node: &mut IdedExpr) {
+    let id = node.id;
+    match &mut node.expr {
+        Expr::Call(call) if call.func_name == OPTIONAL_FIELD => call.func_name = OPTIONAL_ENTRY.to_owned(),
+        Expr::Select(select) if is_optional(&select.operand) => {
+            let field = Expr::Literal(LiteralValue::String(std::mem::take(&mut select.field).into()));
+            let args = vec![std::mem::take(&mut *select.operand), IdedExpr { id, expr: field }];
+            let entry = Expr::Call(CallExpr { func_name: OPTIONAL_ENTRY.to_owned(), target: None, args });
+            node.expr = match select.test {
+                false => entry,
+                true => Expr::Call(CallExpr {
+                    func_name: "hasValue".to_owned(),
+                    target: Some(Box::new(IdedExpr { id, expr: entry })),
+                    args: Vec::new(),
+                }),
+            };
+        }
+        _ => {}
+    }
+}
+
+const OPTIONAL_FIELD: &str = "_?._";
+const OPTIONAL_ENTRY: &str = "_[?_]";
+
+/// Whether a look-up gives an optional: it is one itself, or looks into one.
+fn is_optional(node: &IdedExpr) -> bool {
+    match &node.expr {
+        Expr::Call(call) if call.func_name == OPTIONAL_ENTRY => true,
+        Expr::Call(call) if call.func_name == "_[_]" => call.args.first().is_some_and(is_optional),
+        _ => false,
+    }
+}
+
 /// Replaces macros and names of Kubernetes' environment by what they stand for, the inner ones first.
 fn expand(node: &mut IdedExpr) {
     expand_objects(node);
     children_mut(node).into_iter().for_each(expand);
     macros::expand(node);
+    expand_optional_selection(node);
     // The name with the point is one variable of Kubernetes' environment.
     let of_request = matches!(&node.expr, Expr::Select(select) if select.field == "requestResource"
         && select.operand.expr == Expr::Ident("authorizer".into()));
@@ -662,6 +699,21 @@ mod tests {
             assert_eq!(holds(source), Ok(true), "{source}");
         }
         assert_eq!(holds("self.map(x, self.map(y, x * y)).size() == 2"), Ok(true));
+    }
+
+    #[test]
+    fn optional_fields_that_are_missing_are_none() {
+        for source in [
+            "{'a': {'b': 1}}.?a.?b.value() == 1 && {'a': {'b': 1}}.?a.b.value() == 1",
+            "{'a': {}}.?a.?b.orValue(2) == 2 && {'a': {}}.?b.?c.?d.orValue(2) == 2 && {'a': {}}.?b.c.orValue(2) == 2",
+            "!{'a': {}}.?a.?b.hasValue() && !{'a': {}}.?b.?c.hasValue() && {'a': {}}.?a.hasValue()",
+            "!has({'a': {}}.?b.c) && !has({'a': {}}.?a.c) && has({'a': {'c': 1}}.?a.c)",
+            "[{'a': 1}, {'b': 1}].all(x, x.?a.orValue(1) > 0) && {'a': 1}.?l.orValue([]).all(x, false)",
+            "{'a': [1]}.?a[?3].orValue(0) == 0 && {'a': [1]}.?a[0].orValue(0) == 1 && {'a': 1}[?'b'].orValue(3) == 3",
+            "[1] + {'a': 1}.?b.orValue([2]) == [1, 2] && {'a': 1}.?b.or(optional.of(4)).value() == 4",
+        ] {
+            assert_eq!(holds(source), Ok(true), "{source}");
+        }
     }
 
     #[test]
