@@ -144,7 +144,10 @@ fn terminal(kind: &str, spec: &Json, renderer: &Renderer, inputs: &dyn Inputs) -
             }
             with_values(sets, spec, renderer)
         }
-        other => Err(format!("generator {other} is not supported")),
+        other => {
+            let sets = inputs.hosted(other, spec)?;
+            with_values(sets.iter().map(|set| template_params(set, renderer)).collect(), spec, renderer)
+        }
     }
 }
 

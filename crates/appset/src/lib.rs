@@ -98,6 +98,14 @@ pub trait Inputs {
     /// # Errors
     /// It cannot be asked, or is not allowed.
     fn plugin(&self, generator: &Value) -> Result<Vec<Params>, String>;
+    /// What a generator yields that asks a host of repositories: `scmProvider` and `pullRequest`.
+    ///
+    /// # Errors
+    /// Nobody can ask it here.
+    fn hosted(&self, kind: &str, generator: &Value) -> Result<Vec<Params>, String> {
+        let _ = generator;
+        Err(format!("generator {kind} is not supported"))
+    }
 }
 
 /// Why an ApplicationSet yields nothing. Its Applications are then left as they are.

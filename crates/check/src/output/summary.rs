@@ -76,7 +76,7 @@ impl ReportContents<'_> {
         let mut lines: Vec<String> = reasons.iter().map(|(why, all)| of_one_reason(why, all)).collect();
         for set in survey.sets.iter().filter(|set| set.symbolic) {
             lines.push(format!(
-                "the clusters that ApplicationSet {} asks for: one stands for all (--clusters FILE names them)",
+                "what the generators of ApplicationSet {} ask for: a placeholder stands for it (--clusters FILE names clusters)",
                 tiphys_value::ObjectExt::name(&set.declared.value)
             ));
         }

@@ -91,8 +91,8 @@ impl ReportContents<'_> {
         };
         part(
             sets(&|set| set.symbolic),
-            "the clusters of an ApplicationSet, for which one stands in",
-            "ApplicationSets for whose clusters one stands in",
+            "an ApplicationSet whose clusters or parameters are placeholders",
+            "ApplicationSets whose clusters or parameters are placeholders",
         );
         part(
             sets(&|set| !set.symbolic && set.apps.is_empty()),

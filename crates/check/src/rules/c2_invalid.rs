@@ -304,7 +304,12 @@ fn is_beside_placeholders(object: &Object, fault: &ApiRefusal) -> bool {
     let is_of_field = matches!(fault.cause, RefusalCause::UnknownField(_)) || fault.cause.is_json_type();
     // A placeholder is a text, and what could not be read is none.
     let is_no_text = fault.cause.type_mismatch().is_some_and(|it| it.found != "string");
-    is_no_text || is_of_field && is_plain(&fault.field)
+    // A text with words beside its placeholder stays a text.
+    let has_plain_words = |field: &FieldPath| {
+        let text = field.get(object.value()).and_then(Value::as_str).filter(|text| !text.contains("{{"));
+        text.is_some_and(|text| text.split_whitespace().filter(|word| !placeholders::is_in(word)).count() > 1)
+    };
+    is_no_text || is_of_field && (is_plain(&fault.field) || has_plain_words(&fault.field))
 }
 
 /// Whether a selector and its template do not fit, which no value of a placeholder could mend.

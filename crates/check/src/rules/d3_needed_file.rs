@@ -1,11 +1,11 @@
 //! # A file that is needed, and that its kustomization does not name
 //!
-//! A kustomization takes what it names. A Secret, a chart repository or a Namespace whose file lies beside
-//! it, and is not named, is never applied; what reads from it waits. The rule speaks where something of the
-//! same cluster needs the object of such a file and nothing else makes it.
+//! A kustomization takes what it names. A Secret, a ServiceAccount, a Gateway, a chart repository or a
+//! Namespace whose file lies beside it, and is not named, is never applied; what reads from it waits. The
+//! rule speaks where something of the same cluster needs the object of such a file and nothing else makes it.
 //!
 //! People see: `HelmRepository.source.toolkit.fluxcd.io "charts" not found`, `secret "shop" not found`,
-//! `namespaces "shop" not found`.
+//! `namespaces "shop" not found`, `serviceaccount "shop" not found`.
 //!
 //! ## Bad
 //! ```yaml
@@ -128,14 +128,9 @@ fn gives(survey: &Survey, file: &str) -> Vec<Given> {
             // A Secret that anybody could read is often kept out on purpose, and applied by hand.
             "Secret" if object.get("sops").is_none() => return None,
             "SealedSecret" | "ExternalSecret" => "Secret",
-            kind @ ("Secret"
-            | "ConfigMap"
-            | "PersistentVolumeClaim"
-            | "Namespace"
-            | "HelmRepository"
-            | "OCIRepository"
-            | "GitRepository") => kind,
-            _ => return None,
+            // To leave one of those out is how people put an application away.
+            "Application" | "ApplicationSet" | "Kustomization" | "HelmRelease" => return None,
+            kind => kind,
         };
         let name = made_secret(&object).unwrap_or(object.name());
         Some(Given { kind: kind.to_owned(), name: name.to_owned(), namespace: object.namespace().to_owned() })
@@ -245,6 +240,13 @@ fn kind_of_key(key: &str) -> Option<&'static str> {
         _ if small.contains("secret") => Some("Secret"),
         _ if small.contains("configmap") => Some("ConfigMap"),
         _ if small.contains("claim") => Some("PersistentVolumeClaim"),
+        "serviceaccountname" => Some("ServiceAccount"),
+        "parentrefs" => Some("Gateway"),
+        "middlewares" => Some("Middleware"),
+        "storageclassname" => Some("StorageClass"),
+        "priorityclassname" => Some("PriorityClass"),
+        "runtimeclassname" => Some("RuntimeClass"),
+        "ingressclassname" => Some("IngressClass"),
         _ => None,
     }
 }
@@ -286,6 +288,10 @@ mod tests {
         assert!(!has(&optional, "Secret", "shop"));
         let source = json!({"spec": {"sourceRef": {"kind": "HelmRepository", "name": "charts"}}});
         assert!(has(&source, "HelmRepository", "charts"));
+        let job = json!({"spec": {"template": {"spec": {"serviceAccountName": "loader"}}}});
+        assert!(has(&job, "ServiceAccount", "loader"));
+        let route = json!({"spec": {"parentRefs": [{"name": "inner", "namespace": "net"}]}});
+        assert!(has(&route, "Gateway", "inner"));
         let pulled = json!({"spec": {"imagePullSecrets": [{"name": "pull"}], "existingClaim": "data"}});
         assert!(has(&pulled, "Secret", "pull") && has(&pulled, "PersistentVolumeClaim", "data"));
     }

@@ -3,11 +3,13 @@
 //! A variable, local value or resource that no file of the folder declares; an argument that a module of the
 //! repository does not take, or one that it must be given; an output that it does not have, also where its
 //! state is read with `terraform_remote_state`; a folder that is not there. Terraform refuses the whole of it
-//! before it plans – nearly always after something was renamed in one of two places.
+//! before it plans – nearly always after something was renamed in one of two places. So is a bare word between
+//! the brackets of an index, which names nothing, and a whole resource in the middle of a text, which is none.
 //!
 //! People see: `Error: Reference to undeclared input variable`, `Error: Reference to undeclared resource`,
 //! `Error: Unsupported argument`, `Error: Missing required argument`, `Error: Unsupported attribute`,
-//! `Error: Unreadable module directory`.
+//! `Error: Unreadable module directory`, `Error: Invalid reference`, `Error: Invalid template interpolation
+//! value`.
 //!
 //! ## Bad
 //! ```hcl
@@ -62,6 +64,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             })
             .collect();
         found.extend(module.without_instance());
+        found.extend(module.odd_places(files));
         for call in module.blocks.iter().filter(|block| block.kind == "module") {
             found.extend(calls(files, &modules, (folder, module), call));
         }
@@ -281,6 +284,39 @@ impl Module<'_> {
         found
     }
 
+    /// Bare words as indices, and whole resources within texts.
+    fn odd_places(&self, files: &Files) -> Vec<UndeclaredName> {
+        let mut found: Vec<UndeclaredName> = Vec::new();
+        let all = self.blocks.iter().filter(|block| block.kind != "variable");
+        for reference in all.flat_map(|block| block.references()) {
+            let steps: Vec<&str> = reference.path.iter().map(|step| step.trim()).collect();
+            let name = steps.join(".");
+            let what = match steps.as_slice() {
+                [word] if is_bare_index(files, reference, word) => {
+                    "invalid reference: a name between quotes is meant by"
+                }
+                [_, _] | ["data", _, _]
+                    if self.names.contains(&name)
+                        && !matches!(steps[0], "var" | "local" | "module")
+                        && reference.before_index == steps.len()
+                        && is_part_of_text(files, reference) =>
+                {
+                    "invalid template interpolation value: no text is the whole of"
+                }
+                _ => continue,
+            };
+            if found.iter().all(|it| it.name != name) {
+                found.push(UndeclaredName {
+                    what: what.to_owned(),
+                    name,
+                    span: reference.span.clone(),
+                    nearest: None,
+                });
+            }
+        }
+        found
+    }
+
     /// Whether the module declares something of a type, which is then no name of a loop's element.
     fn has_kind(&self, kind: &str) -> bool {
         let is_of_kind = |name: &String| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('.'));
@@ -440,6 +476,53 @@ fn quoted_name(files: &Files, span: &Span) -> Option<String> {
     let is_name = value.starts_with("var.") || value.starts_with("local.");
     let end = value.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))?;
     is_name.then(|| value[..end].to_owned())
+}
+
+/// What stands before and behind a reference on its line.
+fn around(files: &Files, reference: &Reference) -> Option<(String, String)> {
+    let span = &reference.span;
+    let text = files.text(&span.file)?;
+    let line = text.lines().nth((span.start.line as usize).checked_sub(1)?)?;
+    let (start, end) = (span.start.column as usize, span.end.column as usize);
+    (span.start.line == span.end.line && start >= 1 && end > start).then(|| {
+        let before = line.chars().take(start - 1).collect();
+        (before, line.chars().skip(end - 1).collect())
+    })
+}
+
+/// Whether a word stands alone between the brackets of an index, and no loop of the file calls anything so.
+fn is_bare_index(files: &Files, reference: &Reference, word: &str) -> bool {
+    // What Terraform itself knows, and what names no element.
+    const KNOWN: [&str; 9] = ["each", "count", "self", "path", "terraform", "true", "false", "null", "var"];
+    let Some((before, behind)) = around(files, reference) else { return false };
+    let is_index = before.strip_suffix('[').is_some_and(|rest| {
+        rest.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ']' | ')'))
+    }) && behind.starts_with(']');
+    if !is_index || KNOWN.contains(&word) {
+        return false;
+    }
+    let text = files.text(&reference.span.file).unwrap_or_default();
+    let mut words =
+        text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|it| !it.is_empty());
+    // `for key, value in …`, `iterator = key`, `dynamic "key"`
+    let mut last = ["", ""];
+    let is_of_loop = words.any(|it| {
+        let is_named = it == word && (last[1] == "for" || last[0] == "for")
+            || it == word && matches!(last[1], "iterator" | "dynamic");
+        last = [last[1], it];
+        is_named
+    });
+    !is_of_loop
+}
+
+/// Whether a reference is the whole of an interpolation that has text beside it.
+fn is_part_of_text(files: &Files, reference: &Reference) -> bool {
+    let Some((before, behind)) = around(files, reference) else { return false };
+    let (Some(before), Some(behind)) = (before.strip_suffix("${"), behind.strip_prefix('}')) else {
+        return false;
+    };
+    // An escaped one is text itself.
+    !before.ends_with('$') && !(before.ends_with('"') && behind.starts_with('"')) && !before.contains('#')
 }
 
 /// The references of a block whose values are read; order alone asks for none.

@@ -75,6 +75,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .or_else(|| misplaced_block(block))
             .or_else(|| description(block))
             .or_else(|| object_name(block))
+            .or_else(|| argument_as_block(block))
     }) {
         report.add(finding);
     }
@@ -227,6 +228,39 @@ fn object_name(block: &Block) -> Option<Finding> {
         .diagnostic(format!("metadata.name of {}: Invalid value: \"{text}\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'", block.address()))
         .at(name.span.clone(), "the API server does not take it")
         .because("names of Kubernetes are names of hosts: the plan goes through, and the apply ends here");
+    Some(Finding::new(RULE.incident, diagnostic))
+}
+
+/// A map that is written as a block: Terraform takes it behind an equals sign alone.
+fn argument_as_block(block: &Block) -> Option<Finding> {
+    // By the beginning of the resource's type, and the blocks that lead to the map.
+    const MAPS: [(&str, &[&str], &str); 11] = [
+        ("null_resource", &[], "triggers"),
+        ("aws_", &[], "tags"),
+        ("azurerm_", &[], "tags"),
+        ("google_", &[], "labels"),
+        ("kubernetes_", &["metadata"], "labels"),
+        ("kubernetes_", &["metadata"], "annotations"),
+        ("kubernetes_", &["spec", "template", "metadata"], "labels"),
+        ("kubernetes_", &["spec", "template", "metadata"], "annotations"),
+        ("kubernetes_", &["spec", "selector"], "match_labels"),
+        ("kubernetes_config_map", &[], "data"),
+        ("kubernetes_secret", &[], "data"),
+    ];
+    let kind = block.labels.first().filter(|_| block.kind == "resource")?;
+    let (name, span) =
+        MAPS.iter().filter(|(start, ..)| kind.starts_with(start)).find_map(|(_, steps, name)| {
+            let mut holder = block;
+            for step in *steps {
+                holder = holder.children(step).next()?;
+            }
+            Some((*name, holder.children(name).next()?.span.clone()))
+        })?;
+    let diagnostic = RULE
+        .diagnostic(format!("Unsupported block type: Blocks of type \"{name}\" are not expected here."))
+        .at(span, "a block")
+        .because("a map is an argument, and the provider knows no block of this name")
+        .help(format!("write {name} = {{ … }}"));
     Some(Finding::new(RULE.incident, diagnostic))
 }
 

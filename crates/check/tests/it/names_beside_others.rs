@@ -184,6 +184,32 @@ fn a_name_between_quotes_is_a_text() {
 }
 
 #[test]
+fn a_bare_word_is_no_index_and_a_resource_no_text() {
+    let of = |value: &str| {
+        let module = format!(
+            "resource \"random_password\" \"a\" {{\n  length = 8\n}}\nlocals {{\n  roles = {{ web = 1 }}\n  b = {value}\n}}\n"
+        );
+        found_in("G4-terraform-names", &[("web/main.tf".to_owned(), module)])
+    };
+    assert_eq!(of("local.roles[web]").len(), 1, "{:?}", of("local.roles[web]"));
+    assert_eq!(of("local.roles[\"web\"]").len(), 0);
+    assert_eq!(of("[for web in [\"web\"] : local.roles[web]]").len(), 0);
+    assert_eq!(of("\"cn=${random_password.a},dc=shop\"").len(), 1);
+    assert_eq!(of("\"cn=${random_password.a.result},dc=shop\"").len(), 0);
+    assert_eq!(of("\"$${random_password.a} is told\"").len(), 0);
+}
+
+#[test]
+fn a_map_is_no_block() {
+    let of = |map: &str| {
+        let module = format!("resource \"null_resource\" \"a\" {{\n  triggers {map}\n}}\n");
+        found_in("G4-terraform-refused", &[("web/main.tf".to_owned(), module)]).len()
+    };
+    assert_eq!(of("{\n    id = \"a\"\n  }"), 1);
+    assert_eq!(of("= {\n    id = \"a\"\n  }"), 0);
+}
+
+#[test]
 fn a_called_workflow_is_given_what_it_asks_for() {
     let of = |job: &str| {
         let caller = format!("on: push\njobs:\n  plan:\n    uses: ./.github/workflows/plan.yaml\n{job}");

@@ -40,9 +40,11 @@ pub(super) fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) 
         server: names::IN_CLUSTER_SERVER.into(),
         ..ClusterInfo::default()
     });
-    let asked = Asked { input, clusters, set: set.name(), missed: Mutex::default() };
+    let asked = Asked { input, clusters, set, missed: Mutex::default(), has_placeholders: Mutex::default() };
     let mut partly = None;
-    let (mut apps, fault) = match generate(set, &asked) {
+    let generated = generate(set, &asked);
+    let symbolic = symbolic || asked.has_placeholders.into_inner();
+    let (mut apps, fault) = match generated {
         // Names that do not tell clusters apart are meant for one: that which only the installation knows.
         Ok(mut apps) if symbolic => {
             let mut names = BTreeSet::new();
@@ -266,9 +268,11 @@ fn satisfying(selector: Option<&Value>) -> BTreeMap<String, String> {
 struct Asked<'a> {
     input: &'a Input<'a>,
     clusters: Vec<ClusterInfo>,
-    /// The name of the ApplicationSet.
-    set: &'a str,
+    /// The ApplicationSet.
+    set: &'a Value,
     missed: Mutex<Vec<(String, String)>>,
+    /// Whether a generator was answered with placeholders.
+    has_placeholders: Mutex<bool>,
 }
 
 impl Asked<'_> {
@@ -277,6 +281,105 @@ impl Asked<'_> {
         self.missed.lock().push(missed);
         why.to_owned()
     }
+
+    /// One set of parameters for a generator that only an installation can ask: a placeholder for each that
+    /// the set reads. So the rest of the template is looked at.
+    fn placeholders(&self, kind: &str, why: &str) -> Result<Vec<Params>, String> {
+        if !self.input.options.any_cluster {
+            return Err(self.miss(&format!("the {kind} of ApplicationSet {}", self.set.name()), why));
+        }
+        *self.has_placeholders.lock() = true;
+        Ok(vec![placeholder_parameters(self.set)])
+    }
+}
+
+/// A placeholder for each parameter that the texts of a set read, and that no other generator of it gives.
+fn placeholder_parameters(set: &Value) -> Params {
+    // Those of clusters, and of files and folders in Git.
+    const OF_OTHERS: [&str; 8] =
+        ["name", "nameNormalized", "server", "metadata", "path", "values", "generator", "index"];
+    let spec = set.get("spec");
+    let is_go = spec.and_then(|spec| spec.get("goTemplate")) == Some(&Value::Bool(true));
+    let is_alone = spec
+        .and_then(|spec| spec.get("generators"))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .all(|generator| generator.get("matrix").is_none() && generator.get("merge").is_none());
+    let mut found = Params::new();
+    let mut given = BTreeSet::new();
+    let mut open: Vec<&Value> = spec.into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => {
+                for name in read_names(text, is_go) {
+                    insert_placeholder(&mut found, &name);
+                }
+            }
+            Value::Object(map) => {
+                let elements = map.get("elements").and_then(Value::as_array);
+                given.extend(
+                    elements.into_iter().flatten().filter_map(Value::as_object).flat_map(|one| one.keys()),
+                );
+                open.extend(map.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    let is_given = |name: &str| given.iter().any(|it| it.as_str() == name) || OF_OTHERS.contains(&name);
+    found.retain(|name, _| is_alone && !matches!(name.as_str(), "values" | "generator") || !is_given(name));
+    found
+}
+
+/// The parameters that a text reads: `{{ .shop.host }}` in Go templates, `{{shop.host}}` in plain ones.
+fn read_names(text: &str, is_go: bool) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    for action in text.split("{{").skip(1) {
+        let Some((action, _)) = action.split_once("}}") else { continue };
+        if !is_go {
+            let name = action.trim();
+            if !name.is_empty() && name.chars().all(|c| is_part(c) || matches!(c, '.' | '-')) {
+                found.push(name.to_owned());
+            }
+            continue;
+        }
+        // A list is no text.
+        if action.trim_start_matches(['-', ' ']).starts_with("range") {
+            continue;
+        }
+        let mut before = ' ';
+        for (at, c) in action.char_indices() {
+            if c == '.' && matches!(before, ' ' | '(' | '$' | '\t' | '\n') {
+                let rest = &action[at + 1..];
+                let name: &str = rest.split(|c: char| !is_part(c) && c != '.').next().unwrap_or_default();
+                let name = name.trim_end_matches('.');
+                if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                    found.push(name.to_owned());
+                }
+            }
+            before = c;
+        }
+    }
+    found
+}
+
+/// Puts a placeholder under a name with dots, below maps.
+fn insert_placeholder(params: &mut Params, name: &str) {
+    const MAX_DEPTH: usize = 8;
+    let mut map = params;
+    let steps: Vec<&str> = name.split('.').take(MAX_DEPTH).collect();
+    let Some((last, above)) = steps.split_last() else { return };
+    for step in above {
+        let below = map.entry(*step).or_insert_with(|| Value::Object(Params::new()));
+        if !below.is_object() {
+            *below = Value::Object(Params::new());
+        }
+        let Value::Object(below) = below else { return };
+        map = below;
+    }
+    map.entry(*last).or_insert_with(|| Value::String(ANY_CLUSTER.to_owned()));
 }
 
 impl Inputs for Asked<'_> {
@@ -301,12 +404,19 @@ impl Inputs for Asked<'_> {
 
     fn decisions(&self, _generator: &Value) -> Result<Vec<Params>, String> {
         let why = "the clusterDecisionResource generator reads a status that only a cluster has";
-        Err(self.miss(&format!("the clusterDecisionResource of ApplicationSet {}", self.set), why))
+        self.placeholders("clusterDecisionResource", why)
     }
 
     fn plugin(&self, _generator: &Value) -> Result<Vec<Params>, String> {
         let why = "the plugin generator asks a service that only a cluster has";
-        Err(self.miss(&format!("the plugin generator of ApplicationSet {}", self.set), why))
+        self.placeholders("plugin generator", why)
+    }
+
+    fn hosted(&self, kind: &str, _generator: &Value) -> Result<Vec<Params>, String> {
+        if !self.input.options.any_cluster {
+            return Err(format!("generator {kind} is not supported"));
+        }
+        self.placeholders(kind, "")
     }
 }
 
@@ -341,6 +451,33 @@ mod tests {
         assert_eq!(clusters[0].labels["env"], "prod");
         assert_eq!(clusters[0].labels["region"], ANY_CLUSTER);
         assert_eq!(clusters[0].annotations["example.com/path"], ANY_CLUSTER);
+    }
+
+    #[test]
+    fn placeholders_stand_for_what_is_read() {
+        let set = json!({"spec": {"goTemplate": true,
+            "generators": [{"plugin": {"configMapRef": {"name": "secrets"}}}],
+            "template": {"metadata": {"name": "web-{{ .region }}"}, "spec": {"source": {"helm": {
+                "values": "host: {{ .shop.host }}\n{{ range .hosts }}- {{ . }}{{ end }}",
+            }}}},
+        }});
+        let found = placeholder_parameters(&set);
+        assert_eq!(found["region"], json!(ANY_CLUSTER));
+        assert_eq!(found["shop"], json!({"host": ANY_CLUSTER}));
+        assert!(!found.contains_key("hosts"));
+    }
+
+    #[test]
+    fn placeholders_leave_out_what_other_generators_give() {
+        let set = json!({"spec": {
+            "generators": [{"matrix": {"generators": [
+                {"list": {"elements": [{"tier": "a"}]}},
+                {"pullRequest": {"github": {"owner": "shop", "repo": "web"}}},
+            ]}}],
+            "template": {"metadata": {"name": "{{tier}}-{{branch}}"}},
+        }});
+        let found = placeholder_parameters(&set);
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["branch"]);
     }
 
     #[test]

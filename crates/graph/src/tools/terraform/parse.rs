@@ -158,6 +158,19 @@ struct Names<'a> {
     tries: usize,
 }
 
+impl Names<'_> {
+    /// A bare word as an index, which may be the name of a loop's element.
+    fn note_bare_index(&mut self, operator: &TraversalOperator) {
+        if let TraversalOperator::Index(index) = operator
+            && let Some(word) = index.as_variable()
+        {
+            let span = self.reader.span(index.span());
+            let path = vec![word.to_string()];
+            self.found.push(Reference { path, span, is_tried: self.tries > 0, before_index: 1 });
+        }
+    }
+}
+
 impl Visit for Names<'_> {
     fn visit_traversal(&mut self, node: &expr::Traversal) {
         if let Some(root) = node.expr.as_variable() {
@@ -166,7 +179,10 @@ impl Visit for Names<'_> {
             for operator in &node.operators {
                 match operator.value() {
                     TraversalOperator::GetAttr(name) => path.push(name.to_string()),
-                    _ => drop(before_index.get_or_insert(path.len())),
+                    other => {
+                        before_index.get_or_insert(path.len());
+                        self.note_bare_index(other);
+                    }
                 }
             }
             let span = self.reader.span(node.span());
