@@ -24,6 +24,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tiphys-diff", 3),
     ("tiphys-health", 3),
     ("tiphys-network", 3),
+    ("tiphys-policy", 3),
     ("tiphys-graph", 3),
     ("tiphys-sync", 3),
     ("tiphys-check", 3),

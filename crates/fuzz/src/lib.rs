@@ -31,6 +31,7 @@ pub const ALL: &[Target] = &[
     Target { name: "kustomization", run: targets::kustomization },
     Target { name: "message", run: targets::message },
     Target { name: "patch", run: targets::patch },
+    Target { name: "policy", run: targets::policy },
     Target { name: "repository", run: targets::repository },
     Target { name: "request", run: targets::request },
     Target { name: "schema", run: targets::schema },

@@ -31,6 +31,7 @@ pub fn read(root: &Path, target: &str) -> Vec<Vec<u8>> {
             seeds.extend(charts(is_yaml).into_iter().filter(|text| has(text, "kind: ApplicationSet")))
         }
         "kustomization" => seeds.extend(kustomizations(&root.join("crates/kustomize/tests/cases"))),
+        "policy" => seeds.extend(contents(&root.join("crates/policy/tests/cases"), is_yaml)),
         "cluster" => {
             seeds.extend(contents(&root.join("examples"), is_yaml));
             seeds.extend(contents(&root.join("crates/cli/tests/incidents"), is_yaml));

@@ -264,15 +264,6 @@ fn depth(name: &str, parents: &BTreeMap<String, String>) -> usize {
 /// Why a container waits whose image could not be pulled.
 const PULL_REASONS: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
-/// Whether objects of a kind are policies of Kyverno or Gatekeeper, of which nothing is played.
-fn is_policy(group: &str, kind: &str) -> bool {
-    match group {
-        "kyverno.io" => matches!(kind, "ClusterPolicy" | "Policy"),
-        "policies.kyverno.io" => kind.ends_with("Policy"),
-        group => group == "constraints.gatekeeper.sh" || group == "mutations.gatekeeper.sh",
-    }
-}
-
 /// What is taken to be well of what is in a cluster.
 fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
     let known = Behaviours::builtin();
@@ -311,7 +302,7 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
                     list(&["webhooks"]).filter(|webhook| webhook.at(&["clientConfig", "url"]).is_some());
                 outside.extend(away.filter_map(|webhook| webhook.str_at(&["name"])).map(str::to_owned));
             }
-            kind if is_policy(&object.gvk().group, kind) => {
+            kind if tiphys_policy::does_more(object) == Some(true) => {
                 policies.insert(format!("{kind} {}", object.name()));
             }
             _ => {}

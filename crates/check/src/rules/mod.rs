@@ -48,7 +48,6 @@ mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_item_twice;
-mod c2_label_policy;
 mod c2_limit_range;
 mod c2_misplaced_setting;
 mod c2_misspelt_group;
@@ -57,6 +56,7 @@ mod c2_node_labels;
 mod c2_node_port;
 mod c2_option_value;
 mod c2_pod_security;
+mod c2_policy_refused;
 mod c2_prometheus_refused;
 mod c2_quota;
 mod c2_rbac_no_effect;
@@ -247,7 +247,7 @@ mod terraform_arguments;
 mod unread_chart_values;
 mod workflow_calls;
 
-pub use c2_label_policy::{LabelRefusal, label_refusals};
+pub use c2_policy_refused::{PolicyRefusal, policy_refusals};
 pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
 pub use e6_command_args_clash::is_given_itself;
 pub use f2_probes_blocked::takes_nodes_for_strangers;
@@ -297,7 +297,6 @@ pub const ALL: &[&Rule] = &[
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_item_twice::RULE,
-    &c2_label_policy::RULE,
     &c2_limit_range::RULE,
     &c2_misplaced_setting::RULE,
     &c2_misspelt_group::RULE,
@@ -306,6 +305,7 @@ pub const ALL: &[&Rule] = &[
     &c2_node_port::RULE,
     &c2_option_value::RULE,
     &c2_pod_security::RULE,
+    &c2_policy_refused::RULE,
     &c2_prometheus_refused::RULE,
     &c2_quota::RULE,
     &c2_rbac_no_effect::RULE,
@@ -497,10 +497,10 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &a2_eviction_blocked::RULE,
     &b3_two_owners::RULE,
     &b5_two_autoscalers::RULE,
-    &c2_label_policy::RULE,
     &c2_limit_range::RULE,
     &c2_node_port::RULE,
     &c2_pod_security::RULE,
+    &c2_policy_refused::RULE,
     &c2_quota::RULE,
     &c2_refused_annotation::RULE,
     &c2_shared_address::RULE,

@@ -320,7 +320,7 @@ pub(super) fn assumed_lines(report: &Report) -> Vec<String> {
         ("webhooks outside of the cluster, assumed to allow everything", &assumed.outside_webhooks),
         ("named by custom resources, brought by nothing, and assumed to be there", &assumed.references),
         (
-            "policies that are not played, assumed to allow everything and to change nothing",
+            "policies of which not all is played, assumed to allow everything else and to change nothing",
             &assumed.policies,
         ),
     ];

@@ -141,7 +141,9 @@ fn labels_that_an_enforced_policy_asks_for_are_missed() {
     let (code, text) = rehearse(&repo, &[]);
     assert_eq!(code, 1, "{text}");
     assert!(
-        text.contains("ClusterPolicy require-team asks for labels that it lacks: team   [admit/policy]"),
+        text.contains(
+            "ClusterPolicy require-team, rule team, refuses: team   [admit/policy]"
+        ),
         "{text}"
     );
     assert!(text.contains("is refused by a policy: ConfigMap shop/a   manifests/a.yaml:1"), "{text}");

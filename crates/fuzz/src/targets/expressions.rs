@@ -1,4 +1,4 @@
-//! Expressions and programs that stand in objects: CEL, jq, Lua.
+//! Expressions and programs that stand in objects: CEL, jq, Lua, policies.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,8 @@ use tiphys_diff::{DiffOptions, IgnoreRules, compare};
 use tiphys_expr::cel::{Environment, Expression, plain, to_json};
 use tiphys_health::{HealthSettings, Rules};
 use tiphys_model::{IgnoreDifference, settings::ArgoSettings};
+use tiphys_policy::{Namespace, Policies};
+use tiphys_yaml::{Profile, parse_documents, to_value};
 
 use crate::input::{parts, text};
 
@@ -36,6 +38,17 @@ pub fn ignore(bytes: &[u8]) {
     if let Ok(rules) = IgnoreRules::for_object(&object, &[rule]) {
         compare(&object, &object, &DiffOptions { ignore: Some(&rules), ..DiffOptions::default() });
     }
+}
+
+/// Policies judge any object. The input: documents of YAML, the last of which is the object.
+pub fn policy(bytes: &[u8]) {
+    let Some(documents) = text(bytes).and_then(|it| parse_documents(it, Profile::Go2).ok()) else {
+        return;
+    };
+    let read = documents.iter().filter_map(|it| to_value(&it.root, Profile::Go2).ok());
+    let objects: Vec<Value> = read.collect();
+    let Some((object, policies)) = objects.split_last() else { return };
+    Policies::from_objects(policies).refusals(object, Namespace::Labels(None));
 }
 
 /// Argo CD's settings are read, whatever is in them, and a health check in Lua ends. The input: a key, its

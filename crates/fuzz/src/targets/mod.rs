@@ -11,7 +11,7 @@ mod texts;
 pub use charts::{archive, schema, template, values};
 pub use cluster::{cluster, request};
 pub use dump::dump;
-pub use expressions::{cel, ignore, settings};
+pub use expressions::{cel, ignore, policy, settings};
 pub use renderings::{applicationset, kustomization};
 pub use repository::repository;
 pub use texts::{glob, message, patch, yaml};

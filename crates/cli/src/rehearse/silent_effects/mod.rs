@@ -4,12 +4,12 @@
 mod closed_ways;
 mod failed_hooks;
 mod hidden_cause;
-mod label_policies;
 mod lost_calls;
 mod lost_configuration;
 mod lost_network;
 mod lost_rights;
 mod next_pods;
+mod policies;
 mod route_certificates;
 mod route_targets;
 mod service_targets;
@@ -44,7 +44,7 @@ pub(super) fn of_change(
     all.extend(route_targets::without_backend(end, Some(before), plan));
     all.extend(route_certificates::without_secret(end, Some(before)));
     all.extend(two_networks::on_one_node(end, Some(before)));
-    all.extend(label_policies::refused(end, was, plan));
+    all.extend(policies::refused(end, was, plan));
     all
 }
 
@@ -55,7 +55,7 @@ pub(super) fn of_bring_up(end: &Snapshot, plan: &Plan, story: &Story) -> Vec<Cau
     all.extend(route_targets::without_backend(end, None, plan));
     all.extend(route_certificates::without_secret(end, None));
     all.extend(two_networks::on_one_node(end, None));
-    all.extend(label_policies::refused(end, None, plan));
+    all.extend(policies::refused(end, None, plan));
     all.extend(failed_hooks::applications(story, None, end));
     all
 }
