@@ -236,10 +236,14 @@ fn own_values(
     Some(ValuesPlace { index, writer: ValuesWriter::Application(app.id, field) })
 }
 
-/// The parameters of a source as values; the names of lists are left out.
+/// The deepest name of a parameter that Helm takes, in points.
+const MAX_LEVELS: usize = 30;
+
+/// The parameters of a source as values; the names of lists are left out, and those that Helm refuses.
 fn parameters(source: &ApplicationSource) -> Value {
     let mut values = Value::Null;
-    for parameter in source.helm.iter().flat_map(|helm| &helm.parameters) {
+    let all = source.helm.iter().flat_map(|helm| &helm.parameters);
+    for parameter in all.filter(|it| it.name.matches('.').count() <= MAX_LEVELS) {
         let mut steps = parameter.name.split('.').rev();
         let last = steps.next().unwrap_or_default();
         let leaf = Value::from_iter([(last.to_owned(), Value::from(parameter.value.clone()))]);

@@ -157,6 +157,35 @@ fn links_lead_through_the_repository_and_no_further() {
 }
 
 #[test]
+fn charts_beside_a_chart_are_read_within_its_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let file = folder.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    for place in ["repo/libs/common", "secret/common"] {
+        write(&format!("{place}/Chart.yaml"), "apiVersion: v2\nname: common\nversion: 1.0.0\n");
+        write(&format!("{place}/templates/a.yaml"), &format!("kind: A\nfrom: {place}\n"));
+    }
+    fs::create_dir_all(folder.path().join("repo/.git")).unwrap();
+    let outside = folder.path().join("secret/common").canonicalize().unwrap();
+    let mut render = |address: &str| {
+        let dependencies =
+            format!("dependencies: [{{name: common, version: 1.0.0, repository: \"{address}\"}}]\n");
+        write("repo/web/Chart.yaml", &format!("apiVersion: v2\nname: web\nversion: 1.0.0\n{dependencies}"));
+        run(folder.path(), &["repo/web", "--offline"])
+    };
+    let (code, stdout, stderr) = render("file://../libs/common");
+    assert!(code == 0 && stdout.contains("from: repo/libs/common"), "{stderr}");
+    for address in [format!("file://{}", outside.display()), "file://../../secret/common".to_owned()] {
+        let (code, stdout, stderr) = render(&address);
+        assert_eq!((code, stdout.as_str()), (1, ""), "{address}");
+        assert!(stderr.contains("common"), "{stderr}");
+    }
+}
+
+#[test]
 fn a_deprecated_chart_is_told_before_what_it_lacks() {
     let folder = tempfile::tempdir().unwrap();
     let text = "apiVersion: v2\nname: old\nversion: 1.0.0\ndeprecated: true\ndependencies: [{name: gone, version: 1.0.0, repository: \"https://charts.example.test\"}]\n";

@@ -247,14 +247,29 @@ fn folder(place: &Path, compat: Compat) -> anyhow::Result<Chart> {
         return Ok(loaded?);
     };
     let absolute = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
-    let repository = absolute.ancestors().skip(1).find(|folder| folder.join(".git").exists());
-    match repository.and_then(|root| Some((root, absolute.strip_prefix(root).ok()?.to_str()?))) {
+    match repository(&absolute).and_then(|root| Some((root, absolute.strip_prefix(root).ok()?.to_str()?))) {
         Some((root, path)) => Ok(Chart::load_ahead(Arc::new(DiskTree::open(root)?), path, compat)?),
         None => Ok(loaded?),
     }
 }
 
-/// Fetches dependencies that are not vendored. Charts named by `file://` may stand anywhere on the disk.
+/// The repository that a folder is a part of.
+fn repository(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| folder.join(".git").exists())
+}
+
+/// The folder within which a chart may name others by `file://`: its repository, where the person stands if that
+/// is above it, or what it lies in.
+fn reach(chart: &Path) -> PathBuf {
+    let here = std::env::current_dir().and_then(|it| it.canonicalize()).ok();
+    let here = here.filter(|here| chart != here && chart.starts_with(here));
+    repository(chart)
+        .map(Path::to_owned)
+        .or(here)
+        .unwrap_or_else(|| chart.parent().unwrap_or(chart).to_owned())
+}
+
+/// Fetches dependencies that are not vendored.
 fn complete(
     mut chart: Chart,
     place: &Path,
@@ -266,9 +281,10 @@ fn complete(
         return Ok(chart);
     }
     let place = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
-    let below = place.to_str().context("the chart's path is not UTF-8")?.trim_start_matches('/');
+    let root = reach(&place);
+    let below = place.strip_prefix(&root)?.to_str().context("the chart's path is not UTF-8")?;
     let fetcher = args.place.fetcher(args.offline);
-    let fetched = fetcher.complete(&mut chart, &DiskTree::open("/")?, below, false);
+    let fetched = fetcher.complete(&mut chart, &DiskTree::open(&root)?, below, false);
     match fetched {
         Ok(()) => Ok(chart),
         Err(error) => {
