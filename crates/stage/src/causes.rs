@@ -6,7 +6,11 @@ use serde::Serialize;
 use tiphys_model::names;
 use tiphys_value::ResourceKey;
 
-use crate::{mechanism::Mechanism, symptoms::Symptom};
+use crate::{
+    circles::{Components, reversed},
+    mechanism::Mechanism,
+    symptoms::Symptom,
+};
 
 /// Something that is wrong and no consequence of anything else that is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -101,8 +105,9 @@ pub fn causes(symptoms: &[Symptom]) -> Vec<Cause> {
             below[*owner].insert(at);
         }
     }
+    let ways = Ways::new(below);
     let mut grouped: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
-    for at in leaves(&below) {
+    for at in ways.leaves() {
         let symptom = &symptoms[at];
         let alike = symptom.likeness.clone().unwrap_or_else(|| text(symptom));
         grouped.entry((alike, symptom.state.clone())).or_default().insert(at);
@@ -111,7 +116,7 @@ pub fn causes(symptoms: &[Symptom]) -> Vec<Cause> {
         .into_iter()
         .map(|((_, state), members)| {
             let first = members.first().map(|at| text(&symptoms[*at])).unwrap_or_default();
-            cause(symptoms, &below, first, state, &members)
+            cause(symptoms, &ways, first, state, &members)
         })
         .collect();
     all.sort_by_key(|cause| (std::cmp::Reverse(cause.consequences.len()), cause.text.clone()));
@@ -130,39 +135,61 @@ fn text(symptom: &Symptom) -> String {
     format!("{who} is {}, and nothing says why", symptom.state)
 }
 
-/// Those with nothing below them. Of those that only show each other, all.
-fn leaves(below: &[BTreeSet<usize>]) -> Vec<usize> {
-    let reach: Vec<BTreeSet<usize>> = (0..below.len()).map(|at| reached(below, at)).collect();
-    let is_leaf = |at: usize| reach[at].iter().all(|other| reach[*other].contains(&at));
-    (0..below.len()).filter(|at| is_leaf(*at)).collect()
+/// Which symptoms show which others.
+struct Ways {
+    below: Vec<BTreeSet<usize>>,
+    above: Vec<Vec<usize>>,
+    components: Components,
 }
 
-fn reached(below: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+impl Ways {
+    fn new(below: Vec<BTreeSet<usize>>) -> Self {
+        Self { above: reversed(&below), components: Components::new(&below), below }
+    }
+
+    /// Those with nothing below them. Of those that only show each other, all.
+    fn leaves(&self) -> Vec<usize> {
+        let of = &self.components.of;
+        let mut is_sink = vec![true; self.below.len()];
+        for (at, others) in self.below.iter().enumerate() {
+            if others.iter().any(|other| of[*other] != of[at]) {
+                is_sink[of[at]] = false;
+            }
+        }
+        (0..self.below.len()).filter(|at| is_sink[of[*at]]).collect()
+    }
+
+    /// All that these show, over others too.
+    fn shown_by(&self, members: &BTreeSet<usize>) -> BTreeSet<usize> {
+        reached(members, |at| self.below[at].iter().copied())
+    }
+
+    /// All that show any of these, over others too.
+    fn that_show(&self, members: &BTreeSet<usize>) -> BTreeSet<usize> {
+        reached(members, |at| self.above[at].iter().copied())
+    }
+}
+
+fn reached<N: Iterator<Item = usize>>(from: &BTreeSet<usize>, next: impl Fn(usize) -> N) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
-    let mut open: Vec<usize> = below[from].iter().copied().collect();
+    let mut open: Vec<usize> = from.iter().flat_map(|at| next(*at)).collect();
     while let Some(at) = open.pop() {
         if reached.insert(at) {
-            open.extend(below[at].iter().copied());
+            open.extend(next(at));
         }
     }
     reached
 }
 
-fn cause(
-    symptoms: &[Symptom],
-    below: &[BTreeSet<usize>],
-    text: String,
-    state: String,
-    members: &BTreeSet<usize>,
-) -> Cause {
-    let above =
-        (0..below.len()).filter(|at| !members.contains(at) && !reached(below, *at).is_disjoint(members));
+fn cause(symptoms: &[Symptom], ways: &Ways, text: String, state: String, members: &BTreeSet<usize>) -> Cause {
+    let above = ways.that_show(members);
+    let mut above = above.difference(members).copied();
     let keys = |all: &mut dyn Iterator<Item = usize>| {
         let keys: BTreeSet<ResourceKey> = all.map(|at| symptoms[at].object.clone()).collect();
         keys.into_iter().collect::<Vec<_>>()
     };
     Cause {
-        mechanism: mechanism_of(symptoms, below, members),
+        mechanism: mechanism_of(symptoms, ways, members),
         text,
         state,
         objects: keys(&mut members.iter().copied()),
@@ -172,21 +199,17 @@ fn cause(
             .collect(),
         applications: members.iter().filter_map(|at| symptoms[*at].application.clone()).collect(),
         places: Vec::new(),
-        consequences: keys(&mut above.into_iter()),
+        consequences: keys(&mut above),
         repair: None,
     }
 }
 
 /// The mechanism of symptoms that say the same. Applications that wait for each other wait for themselves.
-fn mechanism_of(
-    symptoms: &[Symptom],
-    below: &[BTreeSet<usize>],
-    members: &BTreeSet<usize>,
-) -> Option<Mechanism> {
-    let is_in_circle = |at: &usize| reached(below, *at).contains(at) && is_application(&symptoms[*at].object);
+fn mechanism_of(symptoms: &[Symptom], ways: &Ways, members: &BTreeSet<usize>) -> Option<Mechanism> {
+    let is_in_circle =
+        |at: &usize| ways.components.is_in_circle(*at) && is_application(&symptoms[*at].object);
     if members.iter().any(is_in_circle) {
-        let objects = members.iter().flat_map(|at| reached(below, *at)).collect::<BTreeSet<usize>>();
-        let objects = objects.into_iter().map(|at| symptoms[at].object.clone()).collect();
+        let objects = ways.shown_by(members).into_iter().map(|at| symptoms[at].object.clone()).collect();
         return Some(Mechanism { id: tiphys_cause::Cause::GitopsSelfWait, objects });
     }
     let mut all = members.iter().filter_map(|at| symptoms[*at].mechanism.clone());

@@ -7,6 +7,7 @@
 //! say what is wrong at the end, and why.
 
 pub mod causes;
+mod circles;
 mod claims_in_wait;
 pub mod fault;
 pub mod found;

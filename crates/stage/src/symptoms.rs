@@ -1,6 +1,6 @@
 //! What is not as it should be in a cluster.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 use tiphys_apiserver::{ResourceId, Snapshot};
@@ -278,20 +278,26 @@ fn show_nodes(found: &mut [Symptom]) {
     found.iter_mut().filter(kept_away).for_each(|symptom| symptom.shows.extend(nodes.iter().cloned()));
 }
 
-/// Whoever made something that is not well shows it, over whatever is between them.
+/// Whoever made something that is not well shows it, over whatever is between them. What is between them and not
+/// well itself is shown in its place.
 fn show_makers(found: &mut [Symptom], snapshot: &Snapshot) {
     let mut owners_of: HashMap<&str, Vec<&str>> = HashMap::new();
     for object in snapshot.resources().flat_map(|id| snapshot.list(id, None)) {
         owners_of.insert(object.value().uid(), owners(object.value()));
     }
+    let unwell: HashSet<&str> =
+        found.iter().map(|symptom| symptom.uid.as_str()).filter(|uid| !uid.is_empty()).collect();
     let mut shown: BTreeMap<String, BTreeSet<ResourceKey>> = BTreeMap::new();
     for symptom in found.iter().filter(|symptom| !symptom.uid.is_empty()) {
         let mut open = owners_of.get(symptom.uid.as_str()).cloned().unwrap_or_default();
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         while let Some(owner) = open.pop() {
-            if seen.insert(owner) {
-                shown.entry(owner.to_owned()).or_default().insert(symptom.object.clone());
-                open.extend(owners_of.get(owner).into_iter().flatten());
+            if !seen.insert(owner) {
+                continue;
+            }
+            match unwell.contains(owner) {
+                true => drop(shown.entry(owner.to_owned()).or_default().insert(symptom.object.clone())),
+                false => open.extend(owners_of.get(owner).into_iter().flatten()),
             }
         }
     }

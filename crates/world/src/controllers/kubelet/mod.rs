@@ -25,7 +25,11 @@ use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     behaviour::NodeState,
     controller::Context,
-    controllers::{block_storage, scheduler::share_host_port, workload::is_finished},
+    controllers::{
+        block_storage,
+        scheduler::{share_host_port, wants_host_port},
+        workload::is_finished,
+    },
     object::{finalizers, resources, time, with_status},
 };
 
@@ -285,6 +289,9 @@ impl Sync<'_> {
 
     /// The status of a pod that was put on the node past the scheduler and wants a port that another one has.
     fn rejected(&mut self) -> Option<Value> {
+        if !wants_host_port(self.pod) {
+            return None;
+        }
         let on_node = self.context.view.pods_on(self.node.name());
         let is_taken = on_node.iter().any(|other| {
             other.uid() != self.pod.uid()

@@ -149,7 +149,7 @@ fn domains(term: &Value, owner: &Value, candidates: &[Candidate], view: &View<'_
 fn refused(pod: &Value, candidates: &[Candidate], view: &View<'_>) -> BTreeSet<Domain> {
     let mut found = BTreeSet::new();
     for candidate in candidates {
-        for existing in &candidate.pods {
+        for existing in &candidate.repelling {
             for term in items(existing, &["spec", "affinity", "podAntiAffinity", REQUIRED]) {
                 let key = topology_key(term);
                 if let Some(value) = candidate.node.label(&key).filter(|_| selects(term, existing, pod, view))
@@ -160,6 +160,11 @@ fn refused(pod: &Value, candidates: &[Candidate], view: &View<'_>) -> BTreeSet<D
         }
     }
     found
+}
+
+/// Whether a pod keeps others away from where it is.
+pub(super) fn repels(pod: &Value) -> bool {
+    items(pod, &["spec", "affinity", "podAntiAffinity", REQUIRED]).next().is_some()
 }
 
 /// Whether a term of `owner` selects a pod: by labels, among the namespaces that it names.

@@ -17,7 +17,7 @@ use tiphys_value::ObjectExt;
 
 pub(super) use self::{
     affinity::wants_node,
-    node::{has_untolerated_taint, is_driven_away, share_host_port},
+    node::{has_untolerated_taint, is_driven_away, share_host_port, wants_host_port},
 };
 use self::{
     misfit::Misfit,

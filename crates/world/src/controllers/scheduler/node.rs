@@ -9,6 +9,7 @@ use tiphys_value::{ObjectExt, taint};
 use super::{
     affinity,
     misfit::Misfit,
+    preemption::priority,
     requests::{Amounts, add, amounts, requests},
 };
 use crate::View;
@@ -23,6 +24,10 @@ pub(super) struct Candidate {
     pub node: Arc<Object>,
     /// The pods on it that are not finished.
     pub pods: Vec<Arc<Object>>,
+    /// Those of them that keep others away by a rule of their own.
+    pub repelling: Vec<Arc<Object>>,
+    /// The least important of them counts this much.
+    pub lowest_priority: i64,
     allocatable: Amounts,
     used: Amounts,
     ports: BTreeSet<HostPort>,
@@ -42,6 +47,8 @@ impl Candidate {
         let mut candidate = Self {
             node: Arc::clone(node),
             pods: Vec::new(),
+            repelling: Vec::new(),
+            lowest_priority: i64::MAX,
             allocatable: amounts(node.at(&["status", "allocatable"])),
             used: Amounts::new(),
             ports: BTreeSet::new(),
@@ -56,6 +63,10 @@ impl Candidate {
     pub(super) fn take(&mut self, pod: &Arc<Object>, wanted: &Amounts) {
         add(&mut self.used, wanted);
         self.ports.extend(host_ports(pod));
+        self.lowest_priority = self.lowest_priority.min(priority(pod));
+        if affinity::repels(pod) {
+            self.repelling.push(Arc::clone(pod));
+        }
         self.pods.push(Arc::clone(pod));
     }
 
@@ -104,11 +115,11 @@ impl Candidate {
     /// owner, few pods.
     pub(super) fn score(&self, pod: &Value, preference: i64) -> (i64, usize, usize) {
         let preferred = affinity::preference(pod, &self.node) + preference;
-        let owner = pod.controller_reference().and_then(|owner| owner.str_at(&["uid"]));
-        let same = |other: &&Arc<Object>| {
-            owner.is_some() && other.controller_reference().and_then(|owner| owner.str_at(&["uid"])) == owner
-        };
-        (-preferred, self.pods.iter().filter(same).count(), self.pods.len())
+        let owner = |pod: &Value| pod.controller_reference()?.str_at(&["uid"]).map(str::to_owned);
+        let alike = owner(pod).map_or(0, |own| {
+            self.pods.iter().filter(|other| owner(other).as_deref() == Some(own.as_str())).count()
+        });
+        (-preferred, alike, self.pods.len())
     }
 }
 
@@ -129,6 +140,11 @@ pub(crate) fn is_driven_away(pod: &Value, node: &Value) -> bool {
 /// Whether two pods want the same port of their node.
 pub(crate) fn share_host_port(pod: &Value, other: &Value) -> bool {
     host_ports(pod).any(|port| host_ports(other).any(|taken| clash(&port, &taken)))
+}
+
+/// Whether a pod wants a port of its node.
+pub(crate) fn wants_host_port(pod: &Value) -> bool {
+    host_ports(pod).next().is_some()
 }
 
 fn host_ports(pod: &Value) -> impl Iterator<Item = HostPort> {

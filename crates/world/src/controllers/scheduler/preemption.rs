@@ -99,12 +99,12 @@ impl Preemption<'_> {
     /// The fewest less important pods without which the pod fits on a node, and how many disruption budgets
     /// that violates; an error says why it would not fit even without all of them.
     fn victims(&self, at: usize) -> Result<(usize, Vec<Arc<Object>>), Vec<String>> {
-        let is_lower = |other: &&Arc<Object>| priority(other) < priority(self.pod);
-        let (mut lower, mut kept): (Vec<_>, Vec<_>) =
-            self.candidates[at].pods.iter().cloned().partition(|other| is_lower(&other));
-        if lower.is_empty() {
+        let own = priority(self.pod);
+        if self.candidates[at].lowest_priority >= own {
             return Err(vec!["No preemption victims found for incoming pod".to_owned()]);
         }
+        let (mut lower, mut kept): (Vec<_>, Vec<_>) =
+            self.candidates[at].pods.iter().cloned().partition(|other| priority(other) < own);
         if let Some(misfit) = self.misfit_among(at, &kept) {
             return Err(misfit.reasons);
         }
