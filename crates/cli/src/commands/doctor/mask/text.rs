@@ -20,11 +20,13 @@ type Replacement = fn(&Captures<'_>) -> String;
 
 /// The rules, in the order in which they are tried. Each leaves what the ones before it have masked.
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let rules: [(String, Replacement); 14] = [
+    let rules: [(String, Replacement); 17] = [
         (r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)".into(), whole),
         // The same in base64; what follows may be anything.
         (r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{12,}".into(), encoded_key),
         (r#"([A-Za-z][A-Za-z0-9+.\-]*://[^\s:/@"'`<>\\]*):([^\s"'`<>\\]+)@"#.into(), login),
+        // A login before a host without a scheme, as of a registry: user:password@host/image.
+        (r#"(\b[A-Za-z0-9._\-]+:)[^\s:/@"'`<>\\]{4,}(@[A-Za-z0-9.\-]+(?::\d+)?/)"#.into(), between),
         (r#"(?i)(authorization["']?\s{0,2}[:=]\s{0,2}\\?["']?(?:(?:basic|bearer|token|digest|negotiate)\s+)?)[^\s"',;\\][^\s"',\\]*"#.into(), after),
         (r"(?i)\b(bearer\s+)[A-Za-z0-9._~+/=\-]{16,}".into(), after),
         (r"\beyJ[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]{6,}(?:\.[A-Za-z0-9_\-]*)?".into(), whole),
@@ -35,6 +37,10 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         (format!(r#"(?i)(?P<quote>\\?["'])?\b(?P<name>{NAME})(?:\\?["'])?(?P<between>\s?=\s?|:\s?)(?P<value>\\"[^"\\]*\\"|"(?:[^"\\]|\\.)*"|'[^']*')"#), masked_pair),
         // password=x, --password=x, ?token=x
         (format!(r#"(?i)\b(?P<name>{NAME})(?P<between>=)(?P<value>[^\s,;&"'(){{}}\[\]\\<>]+)"#), masked_pair),
+        // {user: x, token: y}
+        (format!(r#"(?i)(?P<quote>[{{,]\s*)(?P<name>{NAME})(?P<between>:\s+)(?P<value>[^\s"',{{}}\[\]]+)"#), masked_pair),
+        // token "x" is refused
+        (r#"(?i)(\b(?:pass(?:word|wd|phrase)|token|api[ _\-]?key)\s\\?["'])([^\s"'\\]{6,})"#.into(), quoted),
         // A line of YAML, of properties or of a header: the value is the rest.
         (format!(r#"(?im)^(?P<quote>[ \t]*(?:-[ \t]+)?["']?)(?P<name>{NAME})(?P<between>["']?(?::[ \t]+|[ \t]*=[ \t]*)(?:[|>][+\-0-9]*[ \t]*\r?\n[ \t]+)?)(?P<value>[^\s"'|>&*{{\[][^\r\n]*)$"#), masked_pair),
         (format!(r"(?i)(?P<quote><)(?P<name>{NAME})(?P<between>>)(?P<value>[^<]+)"), masked_pair),
@@ -86,6 +92,23 @@ fn whole(_: &Captures<'_>) -> String {
 /// What comes before the credential stays.
 fn after(found: &Captures<'_>) -> String {
     format!("{}{MASKED}", &found[1])
+}
+
+/// What comes before and behind the credential stays.
+fn between(found: &Captures<'_>) -> String {
+    format!("{}{MASKED}{}", &found[1], &found[2])
+}
+
+/// A quoted value behind a word. Names of objects are quoted, too.
+fn quoted(found: &Captures<'_>) -> String {
+    const SHORT: usize = 20;
+    let value = &found[2];
+    let is_random =
+        value.len() >= SHORT && value.bytes().any(|it| it.is_ascii_digit()) && !value.contains('-');
+    match is_object_name(value) && !is_random {
+        true => found[0].to_owned(),
+        false => format!("{}{MASKED}", &found[1]),
+    }
 }
 
 /// The password of an address; a port before an `@` further on is none.
@@ -171,6 +194,10 @@ mod tests {
             "-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----",
             "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2",
             "https://x.blob.core/y?sv=1&sig=hunter2",
+            "users: [{name: u, user: {token: hunter2, password: hunter2}}]",
+            "auth failed for token \"Hunter2-hunter2\"",
+            "login with password 'Xhunter2!' failed",
+            "pulling robot:hunter2@registry.example.com:5000/shop/web",
         ] {
             let masked = mask_text(text);
             assert!(!masked.contains("hunter2") && masked.contains("***"), "{text} -> {masked}");
@@ -198,6 +225,9 @@ mod tests {
             "couldn't find key password in Secret shop/db",
             "failed to sync secret cache: timed out waiting for the condition",
             "level=error msg=\"key not found\" monkey=banana",
+            "token \"default-token-x7k2p\" not found, password \"db-admin\" not found",
+            "image registry.example.com/shop/web:1.2.3@sha256:0123456789abcdef is there",
+            "{name: db, key: password}, {secret: shop-db}",
             "ScrapeConfigSecret: the secret extra-scrape could not be found in monitoring",
         ] {
             assert_eq!(mask_text(text), text);
