@@ -50,7 +50,7 @@ pub(crate) fn print(format: Format, text: &str, value: &Value) -> io::Result<()>
     match format {
         Format::Text => write(sanitize::terminal(text).as_bytes()),
         Format::Json => write(json_text(value).as_bytes()),
-        Format::Yaml => write(sanitize::without_passwords(&tiphys_yaml::to_yaml(value)).as_bytes()),
+        Format::Yaml => write(yaml_text(value).as_bytes()),
     }
 }
 
@@ -90,6 +90,16 @@ pub(crate) fn json_text(value: &Value) -> String {
     sanitize::json(&text).into_owned()
 }
 
+/// A value as YAML text for programs, without passwords of addresses and without what commands a terminal: YAML
+/// leaves marks of direction and zero width as they are, and JSON, which is YAML too, escapes them.
+fn yaml_text(value: &Value) -> String {
+    let text = tiphys_yaml::to_yaml(value);
+    if sanitize::source(&text) != text {
+        return json_text(value);
+    }
+    sanitize::without_passwords(&text).into_owned()
+}
+
 /// Writes to stdout, all of it before this returns: what is left for the end of the process fails unheard.
 ///
 /// # Errors
@@ -127,6 +137,15 @@ pub(crate) fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn yaml_has_no_marks_of_direction() {
+        assert_eq!(yaml_text(&serde_json::json!({"name": "web"})), "name: web\n");
+        let name = "a\u{202e}b";
+        let text = yaml_text(&serde_json::json!({ "name": name }));
+        assert_eq!(text, "{\n  \"name\": \"a\\u202eb\"\n}\n");
+        assert_eq!(tiphys_yaml::from_yaml(&text).unwrap(), serde_json::json!({ "name": name }));
+    }
 
     #[test]
     fn a_cell_is_one_line_and_commands_nothing() {

@@ -7,7 +7,8 @@ use std::{
 
 use tiphys_appset::ClusterInfo;
 use tiphys_graph::{
-    DeclaredId, Options, Outcome, Root, Survey, Unit, UnitKind, bootstrap::Bootstrap, survey::unmarked,
+    App, DeclaredId, Kept, Object, Options, Outcome, Root, Survey, Unit, UnitKind, bootstrap::Bootstrap,
+    survey::unmarked,
 };
 use tiphys_model::{ArgoSettings, hook};
 use tiphys_source::WorkingTree;
@@ -135,7 +136,8 @@ impl Subject {
 /// Everything that a repository renders to at a state.
 pub(crate) type State = BTreeMap<Subject, Rendering>;
 
-/// Opens a repository at a revision, or as its files are, with clusters that its own files may not declare.
+/// Opens a repository at a revision, or as its files are, with clusters that its own files may not declare. What
+/// it says alike in another state, of which this was kept, is there once.
 ///
 /// # Errors
 /// The repository cannot be read, or has no such revision.
@@ -143,15 +145,35 @@ pub(crate) fn open(
     given: &Given<'_>,
     clusters: &[ClusterInfo],
     environment: Option<&str>,
-) -> anyhow::Result<Survey> {
+    other: &Kept,
+) -> anyhow::Result<(Survey, Kept)> {
     let repository = Repository::open(given).map_err(|error| WrongUse(format!("{error:#}")))?;
     // A change may well be one of what no Application reaches.
     let options = Options { all_units: true, ..to_run() };
-    Ok(repository.survey(options, environment, clusters))
+    Ok(repository.survey_beside(options, environment, clusters, other))
 }
 
-/// What every Application renders to, each environment by itself if there are several.
-pub(crate) fn state_of(survey: &Survey, are_several: bool) -> State {
+/// What the Applications of a state render to, each in one line.
+pub(crate) type Digests = BTreeMap<Subject, String>;
+
+/// What every Application renders to in one line, each environment by itself if there are several.
+pub(crate) fn digests_of(survey: &Survey, are_several: bool) -> Digests {
+    let rendered = survey.apps.iter().filter(|app| matches!(app.outcome, Outcome::Rendered));
+    let mut found = Digests::new();
+    for app in rendered {
+        found.entry(subject_of(survey, app, are_several)).or_insert_with(|| survey.digest(app));
+    }
+    found
+}
+
+fn subject_of(survey: &Survey, app: &App, are_several: bool) -> Subject {
+    let environment = &survey.environments[app.environment.0].name;
+    Subject::in_environment(if are_several { environment } else { "" }, app.declared_id())
+}
+
+/// What every Application renders to, each environment by itself if there are several. Of those that render to
+/// the same in another state the objects are left out.
+pub(crate) fn state_of(survey: &Survey, are_several: bool, (own, other): (&Digests, &Digests)) -> State {
     let mut state = State::new();
     let bootstrap = Bootstrap::from_survey(survey);
     let subject = |environment: &str, declared: DeclaredId| {
@@ -159,22 +181,21 @@ pub(crate) fn state_of(survey: &Survey, are_several: bool) -> State {
     };
     for app in &survey.apps {
         let id = app.declared_id();
-        let own = (!bootstrap.is_rendered(&id)).then(|| written(&app.declared.value));
+        let declared = (!bootstrap.is_rendered(&id)).then(|| written(&app.declared.value));
+        let subject = subject_of(survey, app, are_several);
+        let digest = own.get(&subject);
         let objects = match &app.outcome {
             Outcome::Duplicate(_) => continue,
             Outcome::Failed(error) => Err(format!("{error:#}")),
             Outcome::Unseen(why) => Err(why.clone()),
+            Outcome::Rendered if digest.is_some() && digest == other.get(&subject) => Ok(BTreeMap::new()),
             Outcome::Rendered => {
                 let objects = survey.objects_of(app.id).map(|object| unmarked(object.value().clone()));
                 Ok(objects.map(|object| (key_of(&object), object)).collect())
             }
         };
-        let environment = &survey.environments[app.environment.0].name;
-        state.entry(subject(environment, id)).or_insert(Rendering {
-            own,
-            objects,
-            digest: survey.digest(app),
-        });
+        let digest = digest.cloned().unwrap_or_else(|| survey.digest(app));
+        state.entry(subject).or_insert(Rendering { own: declared, objects, digest });
     }
     for set in &survey.sets {
         let fault = set.fault.clone().or_else(|| set.partly.clone());
@@ -236,12 +257,13 @@ pub(crate) fn masked_by(settings: &Value) -> Vec<String> {
     ArgoSettings::from_objects(Some(settings), None).masked_annotations
 }
 
-/// The annotations that any `argocd-cm` masks which is rendered at a state.
-pub(crate) fn masked_annotations(state: &State) -> BTreeSet<String> {
-    let objects = state.values().filter_map(|rendering| rendering.objects.as_ref().ok()).flatten();
-    let settings =
-        objects.filter(|(key, _)| key.kind == "ConfigMap" && key.name == tiphys_model::settings::CONFIG_MAP);
-    settings.flat_map(|(_, object)| masked_by(object)).collect()
+/// The annotations that any `argocd-cm` masks which is declared or rendered at a state.
+pub(crate) fn masked_annotations(survey: &Survey) -> BTreeSet<String> {
+    let is_settings =
+        |key: &ResourceKey| key.kind == "ConfigMap" && key.name == tiphys_model::settings::CONFIG_MAP;
+    let rendered = survey.objects.iter().filter(|object| is_settings(&object.key)).map(Object::value);
+    let declared = survey.settings.config_maps.iter().map(|it| &it.value);
+    rendered.chain(declared).flat_map(masked_by).collect()
 }
 
 /// What somebody wrote of an Application.

@@ -155,11 +155,22 @@ impl Repository {
         environment: Option<&str>,
         clusters: &[ClusterInfo],
     ) -> Survey {
+        self.survey_beside(options, environment, clusters, &Kept::default()).0
+    }
+
+    /// The same, and what to keep for another state of the repository. What that one says alike is there once.
+    pub(crate) fn survey_beside(
+        &self,
+        options: Options,
+        environment: Option<&str>,
+        clusters: &[ClusterInfo],
+        other: &Kept,
+    ) -> (Survey, Kept) {
         let asked = Asked { environment, clusters, options, kube_version: "", progress: &|_, _| {} };
-        let read = std::mem::take(&mut *self.read.lock());
-        let (survey, _) = self.survey_of(self.tree.clone(), &asked, &read);
+        let read = std::mem::take(&mut *self.read.lock()).with_manifests_of(other);
+        let (survey, kept) = self.survey_of(self.tree.clone(), &asked, &read);
         survey.adopted.iter().for_each(|url| self.repositories.add_address(url));
-        survey
+        (survey, kept)
     }
 
     /// What it says in a tree, its own or one made from it, and what to keep for the next time; something may

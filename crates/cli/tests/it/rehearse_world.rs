@@ -140,12 +140,7 @@ fn labels_that_an_enforced_policy_asks_for_are_missed() {
     repo.write("manifests/policy.yaml", policy("Enforce"));
     let (code, text) = rehearse(&repo, &[]);
     assert_eq!(code, 1, "{text}");
-    assert!(
-        text.contains(
-            "ClusterPolicy require-team, rule team, refuses: team   [admit/policy]"
-        ),
-        "{text}"
-    );
+    assert!(text.contains("ClusterPolicy require-team, rule team, refuses: team   [admit/policy]"), "{text}");
     assert!(text.contains("is refused by a policy: ConfigMap shop/a   manifests/a.yaml:1"), "{text}");
     repo.write("manifests/a.yaml", settings.replace("name: a", "name: a, labels: {team: shop}"));
     assert_eq!(rehearse(&repo, &[]).0, 0);

@@ -170,7 +170,7 @@ fn charts_beside_a_chart_are_read_within_its_repository() {
     }
     fs::create_dir_all(folder.path().join("repo/.git")).unwrap();
     let outside = folder.path().join("secret/common").canonicalize().unwrap();
-    let mut render = |address: &str| {
+    let render = |address: &str| {
         let dependencies =
             format!("dependencies: [{{name: common, version: 1.0.0, repository: \"{address}\"}}]\n");
         write("repo/web/Chart.yaml", &format!("apiVersion: v2\nname: web\nversion: 1.0.0\n{dependencies}"));

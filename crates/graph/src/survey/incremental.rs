@@ -48,6 +48,14 @@ impl Kept {
         }
     }
 
+    /// The same with what manifest files say of another tree: what was parsed there is not parsed again where the
+    /// texts are the same.
+    #[must_use]
+    pub fn with_manifests_of(mut self, other: &Self) -> Self {
+        self.manifests.clone_from(&other.manifests);
+        self
+    }
+
     /// The same for some settings of the renderers: under others everything renders otherwise.
     pub(super) fn for_settings(&self, settings: &RenderSettings) -> Self {
         match self.settings.as_ref().is_some_and(|(_, used)| used == settings) {

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use tiphys_diag::sanitize;
 use tiphys_diff::{mask_secret, readable, unified};
+use tiphys_graph::Kept;
 use tiphys_render::out_of_reach;
 use tiphys_source::WorkingTree;
 use tiphys_value::{ObjectExt, ResourceKey};
@@ -94,18 +95,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let clusters = args.clusters.as_deref().map(crate::clusters::read).transpose()?.unwrap_or_default();
-    let open = |revision: Option<&str>| {
+    let open = |revision: Option<&str>, other: &Kept| {
         let path = args.path.as_deref();
         let given =
             Given { place: &args.repo, revision, path, respect_revisions: false, offline: args.offline };
-        revisions::open(&given, &clusters, args.environment.as_deref())
+        revisions::open(&given, &clusters, args.environment.as_deref(), other)
     };
-    let broken_off = || anyhow::anyhow!("rendering broke off");
-    let (old, new) = std::thread::scope(|scope| {
-        let old = scope.spawn(|| open(Some(&range.before(&args.repo)?)));
-        let new = open(range.new.as_deref());
-        anyhow::Ok((old.join().map_err(|_| broken_off())??, new?))
-    })?;
+    // One after the other: what both say is in memory once.
+    let (old, kept) = open(Some(&range.before(&args.repo)?), &Kept::default())?;
+    let (new, _) = open(range.new.as_deref(), &kept)?;
+    drop(kept);
     if let (Some(why), Some(_)) = (&new.no_environment, &old.no_environment) {
         return Err(WrongUse(why.clone()).into());
     }
@@ -113,17 +112,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     faults.iter().for_each(|fault| eprintln!("note: {fault}"));
     // What stands side by side in one state is distinguished in both.
     let environments: BTreeSet<&String> = [&old, &new].into_iter().flat_map(|it| it.choices.keys()).collect();
-    let config_maps = [&old, &new].into_iter().flat_map(|it| &it.settings.config_maps);
-    let mut annotations: BTreeSet<String> =
-        config_maps.flat_map(|it| revisions::masked_by(&it.value)).collect();
+    let annotations: BTreeSet<String> =
+        [&old, &new].into_iter().flat_map(revisions::masked_annotations).collect();
     let are_several = environments.len() > 1;
     let beside = revisions::changed_beside(&old, &new);
-    let (old, new) = (revisions::state_of(&old, are_several), revisions::state_of(&new, are_several));
+    let digests = [&old, &new].map(|it| revisions::digests_of(it, are_several));
+    let [old, new] = [(&old, &digests[0], &digests[1]), (&new, &digests[1], &digests[0])]
+        .map(|(survey, own, other)| revisions::state_of(survey, are_several, (own, other)));
     if old.is_empty() && new.is_empty() {
         let place = args.path.as_deref().unwrap_or("the repository");
         return Err(WrongUse(format!("no Application found in {place}")).into());
     }
-    annotations.extend([&old, &new].into_iter().flat_map(revisions::masked_annotations));
     let annotations: Vec<String> = annotations.into_iter().collect();
     let gone = old.keys().filter(|subject| !new.contains_key(subject));
     let count = new.keys().chain(gone).filter(|subject| subject.kind == SubjectKind::Application).count();

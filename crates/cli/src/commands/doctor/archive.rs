@@ -33,28 +33,14 @@ impl Unpacked {
     /// # Errors
     /// It is no archive, is larger than a state may be, or there is no place for it.
     pub(crate) fn from_archive(archive: &Path) -> anyhow::Result<Self> {
-        let shown = archive.display();
-        let file = File::open(archive).with_context(|| format!("cannot read {shown}"))?;
+        let cannot = || format!("cannot unpack {}", archive.display());
+        // Files that were written to see that they are too many would have to go again.
+        each_file(archive, |_, _| Ok(()))?;
         let unpacked = Self { folder: temporary_folder().context("cannot make a temporary folder")? };
-        let may_read = Rc::new(Cell::new(MAX_BETWEEN));
-        let stream = Rationed { inner: flate2::read::MultiGzDecoder::new(file), may_read: may_read.clone() };
-        let mut entries = tar::Archive::new(stream);
-        let mut left = LIMITS.1;
-        for (count, entry) in entries.entries().with_context(|| format!("cannot unpack {shown}"))?.enumerate()
-        {
-            let mut entry = entry.with_context(|| format!("cannot unpack {shown}"))?;
-            may_read.set(MAX_BETWEEN + entry.size().min(MAX_LEFT_OUT));
-            if !entry.header().entry_type().is_file() {
-                continue;
-            }
-            if count >= LIMITS.0 || entry.size() > left {
-                bail!("{shown} holds more than {} files or {} bytes", LIMITS.0, LIMITS.1);
-            }
-            left -= entry.size();
-            may_read.set(MAX_BETWEEN + entry.size());
-            let Some(place) = inside(&unpacked.folder, &entry.path()?) else { continue };
-            write(&mut entry, &place).with_context(|| format!("cannot unpack {shown}"))?;
-        }
+        each_file(archive, |path, content| match inside(&unpacked.folder, path) {
+            Some(place) => write(content, &place).with_context(cannot),
+            None => Ok(()),
+        })?;
         Ok(unpacked)
     }
 
@@ -62,6 +48,35 @@ impl Unpacked {
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
+}
+
+/// Goes through the files of an archive, within the limits.
+fn each_file(
+    archive: &Path,
+    mut take: impl FnMut(&Path, &mut dyn Read) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let shown = archive.display();
+    let cannot = || format!("cannot unpack {shown}");
+    let file = File::open(archive).with_context(|| format!("cannot read {shown}"))?;
+    let may_read = Rc::new(Cell::new(MAX_BETWEEN));
+    let stream = Rationed { inner: flate2::read::MultiGzDecoder::new(file), may_read: may_read.clone() };
+    let mut entries = tar::Archive::new(stream);
+    let mut left = LIMITS.1;
+    for (count, entry) in entries.entries().with_context(cannot)?.enumerate() {
+        let mut entry = entry.with_context(cannot)?;
+        may_read.set(MAX_BETWEEN + entry.size().min(MAX_LEFT_OUT));
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        if count >= LIMITS.0 || entry.size() > left {
+            bail!("{shown} holds more than {} files or {} bytes", LIMITS.0, LIMITS.1);
+        }
+        left -= entry.size();
+        may_read.set(MAX_BETWEEN + entry.size());
+        let path = entry.path()?.into_owned();
+        take(&path, &mut entry)?;
+    }
+    Ok(())
 }
 
 /// A stream of which only so much may be read until somebody allows more.
@@ -103,7 +118,7 @@ fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     (place != folder).then_some(place)
 }
 
-fn write(entry: &mut impl Read, place: &Path) -> io::Result<()> {
+fn write(entry: &mut dyn Read, place: &Path) -> io::Result<()> {
     if let Some(parent) = place.parent() {
         std::fs::create_dir_all(parent)?;
     }
