@@ -35,6 +35,8 @@ pub(crate) enum Action {
     Check(Args),
     /// Write the tables of the values that charts know anew, from any number of their versions.
     Values(Args),
+    /// Write into the tables of values of what kind each value is, and leave the rest of them.
+    Kinds(Args),
 }
 
 /// Options of both.
@@ -77,6 +79,7 @@ pub(crate) fn run(action: &Action) -> anyhow::Result<()> {
             Ok(())
         }
         Action::Values(args) => values::write(&args.folder),
+        Action::Kinds(args) => values::write_kinds(&args.folder),
         Action::Check(args) => {
             let table = fs::read_to_string(TABLE)?;
             let derived = derive(&args.folder)?;

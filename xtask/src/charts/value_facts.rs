@@ -46,9 +46,26 @@ impl ValueFacts {
         let mut tree = reader.tree;
         let mut unread = Vec::new();
         describe(&chart, folder, &[], &mut tree, &mut unread)?;
+        let mut asked = BTreeSet::new();
+        names_of_several_kinds(&chart, &mut asked)?;
+        tree.forget_usual_kinds(&asked);
         tree.prune();
         Ok(Self { version: chart.metadata.version.clone(), tree, unread })
     }
+}
+
+/// The last names on lines of templates that ask of what kind a value is: they take several.
+fn names_of_several_kinds(chart: &Chart, found: &mut BTreeSet<String>) -> anyhow::Result<()> {
+    const WORDS: [&str; 6] = ["kindIs", "kindOf", "typeIs", "typeOf", "tplvalues.render", "fromYaml"];
+    for file in chart.templates.iter() {
+        let text = String::from_utf8_lossy(file.data()?).into_owned();
+        for line in text.lines().filter(|line| WORDS.iter().any(|word| line.contains(word))) {
+            let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_')));
+            let last = words.filter_map(|word| word.rsplit_once('.').map(|(_, last)| last.to_owned()));
+            found.extend(last.filter(|name| !name.is_empty()));
+        }
+    }
+    chart.dependencies.iter().try_for_each(|below| names_of_several_kinds(below, found))
 }
 
 /// The functions that templates of charts may call; what they do is of no concern here.

@@ -1,6 +1,9 @@
 //! The tree of values that a chart knows, and how the table says it.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use tiphys_value::Value;
 
@@ -9,10 +12,90 @@ use super::schemas::Schemas;
 /// What stands for every key of a map and every element of a list.
 pub(super) const ANY: &str = "*";
 
+/// What a value is, as far as a chart's schema or its own values tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// Nothing tells it.
+    #[default]
+    Open,
+    /// The chart's own value is of this kind: its letter in the table.
+    Usual(char),
+    /// The schema refuses other kinds.
+    Asked(char),
+    /// Two sources say different things.
+    Several,
+}
+
+impl Kind {
+    /// The kind of a chart's own value; an empty one may stand for any.
+    fn of_default(value: &Value) -> Self {
+        match value {
+            Value::Bool(_) => Self::Usual('b'),
+            Value::Number(_) => Self::Usual('n'),
+            Value::String(text) if !text.is_empty() => Self::Usual('s'),
+            Value::Array(_) => Self::Usual('l'),
+            Value::Object(_) => Self::Usual('m'),
+            _ => Self::Open,
+        }
+    }
+
+    /// The kind that a schema asks for, if it is one.
+    fn of_schema(schema: &Value) -> Self {
+        let types = match schema.get("type") {
+            Some(Value::String(one)) => vec![one.as_str()],
+            Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+            _ => return Self::Open,
+        };
+        let choices = ["anyOf", "oneOf", "allOf", "$ref"];
+        match types.into_iter().filter(|it| *it != "null").collect::<Vec<_>>()[..] {
+            _ if choices.iter().any(|word| schema.get(word).is_some()) => Self::Open,
+            ["boolean"] => Self::Asked('b'),
+            ["integer" | "number"] => Self::Asked('n'),
+            ["string"] => Self::Asked('s'),
+            ["array"] => Self::Asked('l'),
+            ["object"] => Self::Asked('m'),
+            _ => Self::Several,
+        }
+    }
+
+    /// What the schema and the chart's own value say together: the schema first.
+    fn of_both(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Asked(_) | Self::Several, _) => self,
+            (_, Self::Asked(_) | Self::Several) | (Self::Open, _) => other,
+            _ if self == other || other == Self::Open => self,
+            _ => Self::Several,
+        }
+    }
+
+    /// What two versions say alike.
+    fn of_versions(self, other: Self) -> Self {
+        match (self, other) {
+            _ if self == other => self,
+            (Self::Open, Self::Usual(letter) | Self::Asked(letter))
+            | (Self::Usual(letter) | Self::Asked(letter), Self::Open) => Self::Usual(letter),
+            (Self::Asked(one) | Self::Usual(one), Self::Asked(two) | Self::Usual(two)) if one == two => {
+                Self::Usual(one)
+            }
+            _ => Self::Several,
+        }
+    }
+
+    /// What stands behind the value's name.
+    fn mark(self) -> String {
+        match self {
+            Self::Usual(letter) => format!("={letter}"),
+            Self::Asked(letter) => format!("={}", letter.to_ascii_uppercase()),
+            Self::Open | Self::Several => String::new(),
+        }
+    }
+}
+
 /// A value that a chart knows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ValueTree {
     children: BTreeMap<String, Self>,
+    kind: Kind,
     /// Whether templates hand it on as it is, with whatever stands below.
     is_whole: bool,
     /// Whether the chart's schema refuses keys that are not among the children.
@@ -39,6 +122,7 @@ impl ValueTree {
 
     /// Adds the keys of the chart's own values.
     pub(super) fn add_defaults(&mut self, values: &Value) {
+        self.kind = self.kind.of_both(Kind::of_default(values));
         match values {
             Value::Object(map) => {
                 for (key, below) in map {
@@ -67,6 +151,7 @@ impl ValueTree {
                 None => self.is_whole = true,
             }
         }
+        self.kind = Kind::of_schema(schema).of_both(self.kind);
         for (key, below) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             self.children.entry(key.clone()).or_default().add_schema(below, files, depth + 1);
         }
@@ -117,6 +202,7 @@ impl ValueTree {
     pub(super) fn add_version(&mut self, other: Self) {
         self.is_strict &= other.is_strict;
         self.is_whole |= other.is_whole;
+        self.kind = self.kind.of_versions(other.kind);
         for (key, theirs) in other.children {
             match self.children.get_mut(&key) {
                 Some(ours) => ours.add_version(theirs),
@@ -128,6 +214,10 @@ impl ValueTree {
     fn add(&mut self, other: Self) {
         self.is_whole |= other.is_whole;
         self.is_strict |= other.is_strict;
+        // What holds under a condition alone asks for nothing.
+        if other.kind != Kind::Open && other.kind != self.kind {
+            self.kind = if self.kind == Kind::Open { Kind::Open } else { Kind::Several };
+        }
         for (key, theirs) in other.children {
             self.children.entry(key).or_default().add(theirs);
         }
@@ -153,13 +243,58 @@ impl ValueTree {
         }
     }
 
+    /// The tree that a table says, as [`Self::to_table`] writes it.
+    pub(super) fn from_table(table: &str) -> Self {
+        let mut root = Self::default();
+        let mut path: Vec<String> = Vec::new();
+        for line in table.lines() {
+            let depth = line.len() - line.trim_start().len();
+            let (name, leaves) = line.trim_start().split_once(": ").unwrap_or((line.trim_start(), ""));
+            path.truncate(depth);
+            path.push(name.trim_end_matches('!').to_owned());
+            let node = root.read(path.get(1..).unwrap_or_default());
+            node.is_strict = name.ends_with('!');
+            for leaf in leaves.split(' ').filter(|leaf| !leaf.is_empty()) {
+                let name = leaf.split('=').next().unwrap_or(leaf);
+                node.children.entry(name.to_owned()).or_default();
+            }
+        }
+        root
+    }
+
+    /// Takes from another tree of the chart what the values are that have none below them here, and the names
+    /// that it has beside those that are known.
+    pub(super) fn take_kinds(&mut self, other: &Self) {
+        for (key, child) in &mut self.children {
+            let Some(theirs) = other.children.get(key) else { continue };
+            child.kind = theirs.kind;
+            child.take_kinds(theirs);
+        }
+        if !self.children.is_empty() && !self.is_strict && !self.children.contains_key(ANY) {
+            for (key, theirs) in other.children.iter().filter(|(key, _)| *key != ANY) {
+                self.children.entry(key.clone()).or_insert_with(|| theirs.clone());
+            }
+        }
+    }
+
+    /// Forgets what the values of some names usually are: templates ask for their kind.
+    pub(super) fn forget_usual_kinds(&mut self, names: &BTreeSet<String>) {
+        for (key, child) in &mut self.children {
+            if names.contains(key) && matches!(child.kind, Kind::Usual(_)) {
+                child.kind = Kind::Several;
+            }
+            child.forget_usual_kinds(names);
+        }
+    }
+
     /// The lines of the table: each value that has others below it, with those that have none behind a colon.
     pub(super) fn to_lines(&self, depth: usize, text: &mut String) {
         for (key, child) in self.children.iter().filter(|(_, child)| !child.children.is_empty()) {
             let mark = if child.is_strict { "!" } else { "" };
             let _ = write!(text, "{}{key}{mark}", " ".repeat(depth));
             let leaves = child.children.iter().filter(|(_, below)| below.children.is_empty());
-            let leaves: Vec<&str> = leaves.map(|(key, _)| key.as_str()).collect();
+            let leaves: Vec<String> =
+                leaves.map(|(key, below)| format!("{key}{}", below.kind.mark())).collect();
             if !leaves.is_empty() {
                 let _ = write!(text, ": {}", leaves.join(" "));
             }
@@ -180,5 +315,5 @@ impl ValueTree {
 
 /// Whether a key can stand in the table.
 fn is_plain(key: &str) -> bool {
-    !key.is_empty() && !key.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '!'))
+    !key.is_empty() && !key.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '!' | '='))
 }

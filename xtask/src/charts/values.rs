@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context as _;
 
-use super::{for_each_chart, value_facts::ValueFacts};
+use super::{for_each_chart, value_facts::ValueFacts, value_tree::ValueTree};
 
 const TABLES: &str = "crates/check/data/chart-values";
 
@@ -28,8 +28,42 @@ pub(super) fn write(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes into the tables that are there of what kind the values are, by all charts of a folder.
+///
+/// # Errors
+/// The folder cannot be read, or the tables cannot be written.
+pub(super) fn write_kinds(folder: &Path) -> anyhow::Result<()> {
+    let found = for_each_chart(folder, |chart, _, folders| {
+        let (oldest, _, tree) = tree_of(chart, folders)?;
+        Ok((oldest, tree))
+    })?;
+    let mut count = 0;
+    for ((chart, owners), (oldest, tree)) in &found {
+        for owner in owners.split(',') {
+            let path = Path::new(TABLES).join(format!("{owner}/{chart}.txt"));
+            let Ok(table) = fs::read_to_string(&path) else { continue };
+            let (head, lines) = table.split_once('\n').context("a table has a head")?;
+            let head = head.split(' ').take(4).collect::<Vec<_>>().join(" ");
+            let mut known = ValueTree::from_table(lines);
+            known.take_kinds(tree);
+            fs::write(&path, format!("{head} {oldest}\n{}", known.to_table()))?;
+            count += 1;
+        }
+    }
+    println!("{count} tables");
+    Ok(())
+}
+
 /// The table of a chart: what any of its versions knows.
 fn table_of(chart: &str, owners: &str, folders: &[PathBuf]) -> anyhow::Result<String> {
+    let (oldest, newest, tree) = tree_of(chart, folders)?;
+    // `CHART@3` is the chart in its third major version: versions that have little in common have tables apart.
+    let name = chart.split('@').next().unwrap_or(chart);
+    Ok(format!("{name} {owners} {oldest} {newest} {oldest}\n{}", tree.to_table()))
+}
+
+/// The oldest and the newest version of a chart that can be read, and what any of its versions knows.
+fn tree_of(chart: &str, folders: &[PathBuf]) -> anyhow::Result<(String, String, ValueTree)> {
     let mut versions = Vec::new();
     for folder in folders {
         match ValueFacts::open(folder) {
@@ -47,9 +81,7 @@ fn table_of(chart: &str, owners: &str, folders: &[PathBuf]) -> anyhow::Result<St
     let mut all = trees.next().context("no version can be read")?;
     trees.for_each(|tree| all.add_version(tree));
     all.prune();
-    // `CHART@3` is the chart in its third major version: versions that have little in common have tables apart.
-    let name = chart.split('@').next().unwrap_or(chart);
-    Ok(format!("{name} {owners} {oldest} {newest}\n{}", all.to_table()))
+    Ok((oldest, newest, all))
 }
 
 /// What versions are sorted by.

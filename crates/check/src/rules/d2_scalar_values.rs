@@ -1,13 +1,15 @@
-//! # A text or number where a chart reads a map
+//! # A value of another kind than a chart takes
 //!
 //! Templates read values below one another: `ports.http.port`. Where somebody gives a number for
 //! `ports.http`, the template finds nothing below it, and Helm ends. Newer versions of a chart often turn a
-//! number into a map.
+//! number into a map. Lists and maps do not stand for each other, `"false"` is a text that counts as true,
+//! and a chart with a schema refuses every other kind.
 //!
 //! What the rule says of charts that are out of reach goes by the values that they are known to read.
 //!
 //! People see: `can't evaluate field port in type interface {}`,
-//! `cannot overwrite table with non table`, a release that is not rendered.
+//! `cannot overwrite table with non table`, `Invalid type. Expected: boolean, given: string`, a release that
+//! is not rendered.
 //!
 //! ## Bad
 //! ```yaml
@@ -18,14 +20,16 @@
 //! ports: {http: {port: 80, nodePort: 30080}}
 //! ```
 //! ## When to suppress
-//! Where the version that is installed takes a number there, and is none that was looked at.
+//! Where the version that is installed takes the other kind there, and is none that was looked at.
 
 use tiphys_diag::Severity;
+use tiphys_value::Value;
 
 use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        chart_uses::ChartUse,
         dedup::Once,
         known_values::{KnownValues, Scalar},
         several_values,
@@ -37,7 +41,7 @@ pub(super) const RULE: Rule = Rule {
     id: "D2-scalar-values",
     incident: "D2",
     severity: Severity::Warning,
-    title: "a text or number where a chart reads a map",
+    title: "a value of another kind than a chart takes",
     page: page!("d2_scalar_values.rs"),
     check,
 };
@@ -50,6 +54,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for used in context.chart_uses() {
         let Some(known) = KnownValues::of_use(used) else { continue };
         for (index, values) in used.values.iter().enumerate() {
+            kinds(context, used, known, (index, values), &mut once);
             let scalars = known.find_scalars(values);
             if scalars.is_empty() || scalars.len() >= OF_ANOTHER_CHART {
                 continue;
@@ -85,4 +90,36 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Tells the values of one writer that are of another kind than the chart takes.
+fn kinds(
+    context: &Context<'_>,
+    used: &ChartUse,
+    known: &KnownValues,
+    (index, values): (usize, &Value),
+    once: &mut Once,
+) {
+    let wrong = known.find_wrong_kinds(used, values);
+    if wrong.is_empty() || wrong.len() >= OF_ANOTHER_CHART {
+        return;
+    }
+    let (oldest, newest) = known.versions;
+    for it in &wrong {
+        let span = place_of(context, used, index, &it.path).unwrap_or_else(|| used.span.clone());
+        let mut diagnostic = RULE
+            .diagnostic(format!(
+                "{} gives chart {} {} for {it}, which is {} there",
+                used.by, known.chart, it.given, it.wanted
+            ))
+            .at(span, format!("{} is meant", it.wanted))
+            .help(format!(
+                "this goes by what versions {oldest} to {newest} of the chart take, which is out of reach"
+            ));
+        diagnostic.mechanism = match it.wanted.is_asked {
+            true => "Helm renders nothing if values do not fit the schema of the chart".to_owned(),
+            false => "templates write it where the other kind stands, or take it for true".to_owned(),
+        };
+        once.add(&format!("{it} {}", used.by), Finding::new(RULE.incident, diagnostic).likely());
+    }
 }

@@ -140,15 +140,20 @@ fn read(table: &'static str) -> Vec<KnownChart> {
 
 /// Whether a chart that something takes is published under one of some parts of addresses, in a version that
 /// lies between two.
-pub(crate) fn is_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &str)) -> bool {
-    let home = used.repository.strip_suffix(&used.chart).unwrap_or(&used.repository).to_lowercase();
+pub(crate) fn is_in_range(used: &ChartUse, owners: &[&str], versions: (&str, &str)) -> bool {
     let version = used.version.trim_start_matches('v');
     let is_exact = version.starts_with(|c: char| c.is_ascii_digit())
         && version.split(['.', '-', '+']).all(|part| !matches!(part, "x" | "X" | "*" | ""));
+    is_exact && may_be_in_range(used, owners, versions)
+}
+
+/// Whether something takes a chart that is published under one of some addresses, in a version between two
+/// that were looked at, or in one of a range that begins there.
+pub(crate) fn may_be_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &str)) -> bool {
+    let home = used.repository.strip_suffix(&used.chart).unwrap_or(&used.repository).to_lowercase();
     owners.iter().any(|owner| home.contains(owner))
-        && is_exact
-        && !is_older(version, oldest.trim_start_matches('v'))
-        && !is_older(newest.trim_start_matches('v'), version)
+        && !is_older(&used.version, oldest.trim_start_matches('v'))
+        && !is_older(newest.trim_start_matches('v'), &used.version)
 }
 
 /// Whether a chart's version, or all versions of a range, come before another.

@@ -2,9 +2,11 @@
 //! values`.
 //!
 //! A table begins with the chart's name, parts of addresses that it is published under, and the oldest and
-//! newest version that was looked at. Each further line is a value that has others below it, one blank deeper
+//! newest version that was looked at; behind them, where the kinds of values are known, the oldest version that
+//! these were taken from. Each further line is a value that has others below it, one blank deeper
 //! for each step; behind its colon stand those that have none, or of which nothing is known. `*` is every key
-//! of a map and every element of a list. Behind `!` the chart's schema refuses all other keys.
+//! of a map and every element of a list. Behind `!` the chart's schema refuses all other keys. Behind `=` is what
+//! a value is: `b`oolean, `n`umber, `s`tring, `l`ist or `m`ap, in capitals where the schema refuses all else.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +18,10 @@ use tiphys_diag::similar_names;
 use tiphys_value::Value;
 
 use super::{
-    chart_uses::ChartUse, known_charts::is_in_range, packed_tables::PackedTables, placeholders,
+    chart_uses::ChartUse,
+    known_charts::{is_in_range, may_be_in_range},
+    packed_tables::PackedTables,
+    placeholders,
     value_steps::Step,
 };
 
@@ -34,6 +39,8 @@ pub(crate) struct KnownValues {
     pub chart: &'static str,
     /// The oldest and the newest version that was looked at.
     pub versions: (&'static str, &'static str),
+    /// The oldest version that the kinds of its values are known of.
+    kinds_since: Option<&'static str>,
     /// Parts of addresses that it is published under.
     owners: Vec<&'static str>,
     /// The lines behind the first, of most tables never read.
@@ -45,6 +52,91 @@ pub(crate) struct KnownValues {
 struct Node {
     children: BTreeMap<&'static str, Self>,
     is_strict: bool,
+    kind: Option<Kind>,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    what: What,
+    /// Whether the chart's schema refuses all else; else the chart's own value is of the kind.
+    pub is_asked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Boolean,
+    Number,
+    Text,
+    List,
+    Map,
+}
+
+/// Its name with an article.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.what {
+            What::Boolean => "a boolean",
+            What::Number => "a number",
+            What::Text => "a string",
+            What::List => "a list",
+            What::Map => "a map",
+        })
+    }
+}
+
+impl Kind {
+    fn read(mark: &str) -> Option<Self> {
+        let what = match mark.to_ascii_lowercase().as_str() {
+            "b" => What::Boolean,
+            "n" => What::Number,
+            "s" => What::Text,
+            "l" => What::List,
+            "m" => What::Map,
+            _ => return None,
+        };
+        Some(Self { what, is_asked: mark.starts_with(|c: char| c.is_ascii_uppercase()) })
+    }
+
+    /// Whether a value is wrong for sure where this kind is meant. What is empty switches things off, and
+    /// templates take a text for most.
+    fn is_missed_by(self, value: &Value) -> bool {
+        let is_open = |text: &str| text.contains("{{") || text.contains("${") || placeholders::is_in(text);
+        match (self.what, value) {
+            (_, Value::Null)
+            | (What::Boolean, Value::Bool(_))
+            | (What::Number, Value::Number(_))
+            | (What::Text, Value::String(_))
+            | (What::List, Value::Array(_))
+            | (What::Map, Value::Object(_)) => false,
+            (_, Value::String(text)) if self.is_asked => !is_open(text),
+            // Every text that is not empty is true.
+            (What::Boolean, Value::String(text)) => matches!(text.as_str(), "false" | "no" | "off"),
+            _ if self.is_asked => true,
+            (What::List | What::Text, Value::Object(map)) => !map.is_empty(),
+            (What::Map | What::Text, Value::Array(items)) => !items.is_empty(),
+            (What::List | What::Map, Value::Number(_)) => true,
+            (What::List | What::Map, Value::Bool(is_on)) => *is_on,
+            _ => false,
+        }
+    }
+}
+
+/// A value that is of another kind than the chart takes.
+pub(crate) struct WrongKind<'a> {
+    /// Where it is.
+    pub path: Vec<Step<'a>>,
+    /// What it is.
+    pub given: &'static str,
+    /// What the chart takes.
+    pub wanted: Kind,
+}
+
+/// Its path as people write it.
+impl fmt::Display for WrongKind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_path(&self.path, f)
+    }
 }
 
 /// A value that a chart does not know.
@@ -95,17 +187,23 @@ fn write_path(path: &[Step<'_>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 impl KnownValues {
     fn read(table: &'static str) -> Option<Self> {
         let (head, lines) = table.split_once('\n')?;
-        let [chart, owners, oldest, newest] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
-        let owners = owners.split(',').collect();
-        Some(Self { chart, versions: (oldest, newest), owners, lines, root: OnceLock::new() })
+        let words: Vec<&str> = head.split(' ').collect();
+        let ([chart, owners, oldest, newest] | [chart, owners, oldest, newest, _]) = words[..] else {
+            return None;
+        };
+        let (owners, kinds_since) = (owners.split(',').collect(), words.get(4).copied());
+        let (versions, root) = ((oldest, newest), OnceLock::new());
+        Some(Self { chart, versions, kinds_since, owners, lines, root })
     }
 
     /// What is known of the chart that something takes, in a version that was looked at or between two
-    /// that were.
+    /// that were. Of a range of versions it is what any of them knows.
     pub(crate) fn of_use(used: &ChartUse) -> Option<&'static Self> {
-        TABLES_READ
-            .iter()
-            .find(|known| known.chart == used.chart && is_in_range(used, &known.owners, known.versions))
+        let all = || TABLES_READ.iter().filter(|known| known.chart == used.chart);
+        let mut open = all().filter(|known| may_be_in_range(used, &known.owners, known.versions));
+        let exact = all().find(|known| is_in_range(used, &known.owners, known.versions));
+        // Where a chart has several tables, a range says too little.
+        exact.or_else(|| open.next().filter(|_| open.next().is_none()))
     }
 
     /// Whether a key stands at the top of the chart's values.
@@ -140,6 +238,17 @@ impl KnownValues {
     pub(crate) fn find_scalars<'a>(&self, values: &'a Value) -> Vec<Scalar<'a>> {
         let mut found = Vec::new();
         scalars(values, self.root(), &mut Vec::new(), &mut found);
+        found
+    }
+
+    /// The values that are of another kind than the chart takes in the version of a use.
+    pub(crate) fn find_wrong_kinds<'a>(&self, used: &ChartUse, values: &'a Value) -> Vec<WrongKind<'a>> {
+        let mut found = Vec::new();
+        if let Some(since) = self.kinds_since
+            && is_in_range(used, &self.owners, (since, self.versions.1))
+        {
+            wrong_kinds(values, self.root(), &mut Vec::new(), &mut found);
+        }
         found
     }
 
@@ -234,6 +343,40 @@ fn scalars<'a>(value: &'a Value, node: &Node, path: &mut Vec<Step<'a>>, found: &
     }
 }
 
+/// Gathers the values that are of another kind than a node.
+fn wrong_kinds<'a>(value: &'a Value, node: &Node, path: &mut Vec<Step<'a>>, found: &mut Vec<WrongKind<'a>>) {
+    if let Some(wanted) = node.kind.filter(|kind| kind.is_missed_by(value)) {
+        let given = match value {
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "a list",
+            _ => "a map",
+        };
+        found.push(WrongKind { path: path.clone(), given, wanted });
+    }
+    let below = |key: &str| node.children.get(key).or_else(|| node.children.get(ANY));
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let Some(known) = below(key) else { continue };
+                path.push(Step::Key(key));
+                wrong_kinds(value, known, path, found);
+                path.pop();
+            }
+        }
+        Value::Array(items) => {
+            let Some(known) = node.children.get(ANY) else { return };
+            for (at, item) in items.iter().enumerate() {
+                path.push(Step::Index(at));
+                wrong_kinds(item, known, path, found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
 impl Node {
     /// Finds the values of a name that can be what a value is meant to be.
     fn find<'n>(&'n self, key: &str, value: &Value, path: &mut Vec<&'n str>, found: &mut Vec<Vec<&'n str>>) {
@@ -303,7 +446,8 @@ fn read_tree(lines: &'static str) -> Node {
         let node = path.iter().skip(1).fold(&mut root, |node, step| node.children.entry(step).or_default());
         node.is_strict = is_strict;
         for leaf in leaves.split(' ').filter(|leaf| !leaf.is_empty()) {
-            node.children.entry(leaf).or_default();
+            let (name, mark) = leaf.split_once('=').unwrap_or((leaf, ""));
+            node.children.entry(name).or_default().kind = Kind::read(mark);
         }
     }
     root
@@ -314,8 +458,8 @@ mod tests {
     use super::*;
 
     const LINES: &str = "\
-values: nameOverride replicas
- server!: image replicas
+values: nameOverride replicas=N
+ server!: image replicas=n args=l env=l tls=b
   ingress: enabled hosts
    tls
     *: secretName
@@ -325,6 +469,7 @@ values: nameOverride replicas
         KnownValues {
             chart: "web",
             versions: ("1.0.0", "2.0.0"),
+            kinds_since: Some("1.0.0"),
             owners: Vec::new(),
             lines: LINES,
             root: OnceLock::new(),
@@ -366,6 +511,22 @@ values: nameOverride replicas
             )]
         );
         assert_eq!(unread("web: {replicas: 3}"), [("web".into(), false, vec!["replicas".into()])]);
+    }
+
+    #[test]
+    fn a_value_of_another_kind_is_told_where_that_is_sure() {
+        let of = |values: &str| {
+            let values = tiphys_yaml::from_yaml(values).expect("YAML");
+            let mut found = Vec::new();
+            wrong_kinds(&values, known().root(), &mut Vec::new(), &mut found);
+            found.iter().map(|it| format!("{it}: {}, not {}", it.wanted, it.given)).collect::<Vec<_>>()
+        };
+        assert_eq!(of("replicas: '3'"), ["replicas: a number, not a string"]);
+        assert_eq!(of("server: {env: {A: b}}"), ["server.env: a list, not a map"]);
+        assert_eq!(of("server: {tls: 'false'}"), ["server.tls: a boolean, not a string"]);
+        // Templates take a text for a number, and may render it.
+        assert!(of("replicas: '{{ .Values.n }}'\nserver: {replicas: '3', env: {}, args: -v}").is_empty());
+        assert!(of("replicas: null\nserver: {env: [], args: [a], tls: 'true'}").is_empty());
     }
 
     #[test]
