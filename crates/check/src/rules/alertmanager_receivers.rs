@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use tiphys_diag::similar_names;
 use tiphys_value::{ObjectExt, Value};
 
 use super::{c2_undefined_name::RULE, unread_chart_values::place_of};
@@ -34,6 +35,7 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
         if is_off || receivers.is_empty() {
             continue;
         }
+        odd_fields(context, used, steps, receivers, report);
         let known: BTreeSet<&str> = receivers.iter().map(|it| text(it, "name")).collect();
         if known.iter().any(|name| name.is_empty() || placeholders::is_in(name)) {
             continue;
@@ -52,6 +54,85 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding(context, used, steps, name, is_from_chart && name == BY_DEFAULT));
         }
     }
+}
+
+/// Fields of receivers that Alertmanager does not know, and chats of Telegram that are no numbers (Alertmanager
+/// docs, "Configuration").
+fn odd_fields(
+    context: &Context<'_>,
+    used: &ChartUse,
+    steps: &[&str],
+    receivers: &[Value],
+    report: &mut Report,
+) {
+    const KNOWN: [&str; 19] = [
+        "name",
+        "discord_configs",
+        "email_configs",
+        "incidentio_configs",
+        "jira_configs",
+        "mattermost_configs",
+        "msteams_configs",
+        "msteamsv2_configs",
+        "opsgenie_configs",
+        "pagerduty_configs",
+        "pushover_configs",
+        "rocketchat_configs",
+        "slack_configs",
+        "sns_configs",
+        "telegram_configs",
+        "victorops_configs",
+        "webex_configs",
+        "webhook_configs",
+        "wechat_configs",
+    ];
+    for (at, receiver) in receivers.iter().enumerate() {
+        let odd = receiver.as_object().into_iter().flat_map(|map| map.keys());
+        for key in odd.filter(|key| !KNOWN.contains(&key.as_str()) && !placeholders::is_in(key)) {
+            let Some(meant) = similar_names::nearest_slip(key, KNOWN.into_iter()) else { continue };
+            let message = format!("field {key} not found in type config.plain");
+            let help = format!("write {meant}");
+            report.add(of_field(context, used, (steps, at, key), &message, help));
+        }
+        for telegram in list(receiver, "telegram_configs") {
+            if let Some(Value::String(chat)) = telegram.get("chat_id")
+                && chat.parse::<i64>().is_ok()
+            {
+                let message = format!("chat_id: cannot unmarshal !!str `{chat}` into int64");
+                let help = format!("write chat_id: {chat} without quotes");
+                report.add(of_field(context, used, (steps, at, "telegram_configs"), &message, help));
+            }
+        }
+    }
+}
+
+fn of_field(
+    context: &Context<'_>,
+    used: &ChartUse,
+    (steps, at, key): (&[&str], usize, &str),
+    message: &str,
+    help: String,
+) -> Finding {
+    let index = used
+        .values
+        .iter()
+        .rposition(|values| values.at(steps).is_some_and(|it| it.get("receivers").is_some()));
+    let path: Vec<Step<'_>> = steps
+        .iter()
+        .copied()
+        .chain(["receivers"])
+        .map(Step::Key)
+        .chain([Step::Index(at), Step::Key(key)])
+        .collect();
+    let place = index.and_then(|index| place_of(context, used, index, &path));
+    let diagnostic = RULE
+        .diagnostic(format!("{}: Alertmanager refuses its configuration: {message}", used.by))
+        .at(place.unwrap_or_else(|| used.span.clone()), "in this receiver")
+        .because(
+            "the operator refuses the configuration as a whole, and Alertmanager keeps the one from before",
+        )
+        .help(help);
+    Finding::new(RULE.incident, diagnostic).likely()
 }
 
 /// The receivers that a route and those below it name.

@@ -89,9 +89,39 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for fault in faults.into_iter().filter(|fault| !is_idle(fault)) {
             add(context, object, &fault, &mut once);
         }
+        workflow_outputs(context, object, &mut once);
     }
     once.report(report);
     alertmanager_receivers::check(context, report);
+}
+
+/// Outputs of the whole Workflow that a text takes, as that of an exit handler does, and that no template
+/// gives a global name (Argo Workflows docs, "Workflow Variables").
+fn workflow_outputs(context: &Context<'_>, object: &Object, once: &mut Once) {
+    const TAKEN: &str = "{{workflow.outputs.parameters.";
+    let whole = object.value().to_string();
+    // What another template makes is not seen.
+    if !whole.contains(TAKEN)
+        || whole.contains("\"templateRef\"")
+        || whole.contains("\"workflowTemplateRef\"")
+    {
+        return;
+    }
+    each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
+        for rest in text.split(TAKEN).skip(1) {
+            let Some((name, _)) = rest.split_once("}}") else { continue };
+            if whole.contains(&format!("\"globalName\":\"{name}\"")) || name.contains('{') {
+                continue;
+            }
+            let message = format!("no template gives the global output parameter {name}");
+            let diagnostic = RULE
+                .diagnostic(format!("{}: {message}", object.title()))
+                .at(context.survey.span(object, &path_below(FieldPath::default(), steps)), "taken here")
+                .because("outputs of a Workflow are those that a template gives a globalName; the controller refuses the Workflow")
+                .help(format!("add globalName: {name} to the output of the template that makes it"));
+            once.add(&message, RULE.finding(context, object, diagnostic).likely());
+        }
+    });
 }
 
 impl UndefinedName<'_> {

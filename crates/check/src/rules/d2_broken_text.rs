@@ -5,11 +5,12 @@
 //! two values, or is refused, as the program likes. Both come from indenting, and from merging.
 //!
 //! The same holds for texts elsewhere: what External Secrets or Sealed Secrets make a Secret from, with each
-//! `{{ … }}` taken for some value, and the configuration of a network for Multus, which is JSON.
+//! `{{ … }}` taken for some value, and the configuration of a network for Multus, which is JSON. And nginx does
+//! not start where a `location` passes on to an address without `http://`.
 //!
 //! People see: `CrashLoopBackOff`, `error loading config: yaml: line 12: mapping values are not allowed in
 //! this context`, `key "receivers" already set in map`, `failed to unmarshal thin plugin delegate conf:
-//! invalid character '{' after array element`.
+//! invalid character '{' after array element`, `[emerg] invalid URL prefix`.
 //!
 //! ## Bad
 //! ```yaml
@@ -41,7 +42,12 @@ use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, placeholders, unrendered_files},
+    support::{
+        dedup::Once,
+        field_paths::keys,
+        placeholders, unrendered_files,
+        value_steps::{each_text, path_below},
+    },
 };
 
 /// See the module.
@@ -60,6 +66,7 @@ const FILLED_IN: [&str; 7] = ["{{", "{%", "${", "<%", "$(", "%{", "(("];
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
+        passes_without_scheme(context, object, &mut once);
         let Some(holder) = holder(object) else { continue };
         let file = object.rendered.location.file.as_ref();
         if placeholders::is_skeleton(file) || unrendered_files::may_be_a_patch(context.survey, object) {
@@ -72,6 +79,39 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Tells of configurations of nginx that pass on to an address without a scheme (nginx docs, `proxy_pass` of
+/// `ngx_http_proxy_module`). Outside of a `location` it is that of streams, which have none.
+fn passes_without_scheme(context: &Context<'_>, object: &Object, once: &mut Once) {
+    each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
+        if !text.contains("proxy_pass") || !text.contains("location") {
+            return;
+        }
+        let mut is_in_location = false;
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+            match line.split_whitespace().next() {
+                Some("location") => is_in_location = true,
+                Some("server" | "stream" | "upstream") if line.ends_with('{') => is_in_location = false,
+                _ => {}
+            }
+            let Some(address) = line.strip_prefix("proxy_pass ").filter(|_| is_in_location) else { continue };
+            let address = address.split(';').next().unwrap_or_default().trim();
+            let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+            let is_bare = address.split_once(':').is_some_and(|(host, rest)| {
+                !host.is_empty() && host.chars().all(is_host) && !rest.starts_with("//")
+            });
+            if !is_bare {
+                continue;
+            }
+            let diagnostic = RULE
+                .diagnostic(format!("nginx does not start with proxy_pass {address}: invalid URL prefix"))
+                .at(context.survey.span(object, &path_below(FieldPath::default(), steps)), "in this text")
+                .because("the address of a location has a scheme")
+                .help(format!("write proxy_pass http://{address}"));
+            once.add(address, RULE.finding(context, object, diagnostic).likely());
+        }
+    });
 }
 
 /// Where an object holds texts.

@@ -125,6 +125,10 @@ fn is_open(context: &Context<'_>, app: &App) -> bool {
     if sources.iter().any(|it| !it.repo_url.is_empty() && placeholders::is_in(&it.repo_url)) {
         return true;
     }
+    // That the template of a set has no source, the API server says of the set.
+    if is_symbolic && sources.iter().all(|it| it.repo_url.is_empty()) {
+        return true;
+    }
     // A sample that generators of operators leave, to be filled in by hand.
     if app.declaration == Declaration::File && app.declared.value.get("spec").is_none_or(Value::is_null) {
         return true;

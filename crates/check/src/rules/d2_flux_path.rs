@@ -99,10 +99,15 @@ fn below_another(context: &Context<'_>, object: &Object, path: &str, moved: &str
 }
 
 /// Whether an automation writes to this repository: the Kustomizations that build folders of it read the same
-/// source.
+/// source, or it names a file in a folder that is here.
 fn is_read_here(context: &Context<'_>, object: &Object) -> bool {
     let name = object.value().str_at(&["spec", "sourceRef", "name"]).unwrap_or_default();
-    context.survey.flux_sources.start("GitRepository", name).is_some()
+    let path = object.value().str_at(&["spec", "update", "path"]).unwrap_or_default();
+    let is_in_folder = [".yaml", ".yml"].iter().any(|end| path.ends_with(end))
+        && normalize(path.trim_start_matches('/')).is_ok_and(|path| {
+            path.rsplit_once('/').is_some_and(|(folder, _)| context.survey.files.has_folder(folder))
+        });
+    is_in_folder || context.survey.flux_sources.start("GitRepository", name).is_some()
 }
 
 fn of_automation(context: &Context<'_>, object: &Object, path: &str) -> crate::Finding {

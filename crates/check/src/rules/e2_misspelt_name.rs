@@ -6,7 +6,8 @@
 //! that nothing names, where the one Service beside a route has a word more or less and nothing names it, or
 //! where the only one of this very name says that it is of another namespace. This is told of what no
 //! Application reaches, such as the manifests of Flux; of Applications `E2-dangling-reference`,
-//! `F4-no-backend` and `F4-route-refused` tell more.
+//! `F4-no-backend` and `F4-route-refused` tell more. A name that no object can have, such as one with a slash,
+//! is told everywhere.
 //!
 //! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`,
 //! `CreateContainerConfigError`, a route without a parent.
@@ -66,6 +67,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         known.entry(object.key.kind.as_str()).or_default().push(object);
     }
     let mut once = Once::default();
+    for object in &survey.objects {
+        impossible(context, object, object.value(), &FieldPath::default(), &mut once, 0);
+    }
     for object in survey.objects.iter().filter(|it| matches!(it.owner, Owner::Unit(_))) {
         if unrendered_files::is_from_unused_chart(survey, object)
             || unrendered_files::may_be_a_patch(survey, object)
@@ -90,6 +94,72 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Tells of references by kind and name whose name no object of the kind can have: names are those of hosts
+/// (Kubernetes docs, "Object Names and IDs").
+fn impossible(
+    context: &Context<'_>,
+    object: &Object,
+    value: &Value,
+    path: &FieldPath,
+    once: &mut Once,
+    depth: usize,
+) {
+    const MAX_DEPTH: usize = 32;
+    const KINDS: [&str; 18] = [
+        "Bucket",
+        "ClusterIssuer",
+        "ClusterSecretStore",
+        "ConfigMap",
+        "Deployment",
+        "Gateway",
+        "GitRepository",
+        "HelmChart",
+        "HelmRelease",
+        "HelmRepository",
+        "Issuer",
+        "Kustomization",
+        "OCIRepository",
+        "PersistentVolumeClaim",
+        "Secret",
+        "SecretStore",
+        "Service",
+        "StatefulSet",
+    ];
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, below) in map {
+                let place = path.key(key);
+                let (kind, name) = (text(below, "kind"), text(below, "name"));
+                let is_odd = |c: char| matches!(c, '/' | '_' | ':' | ' ') || c.is_ascii_uppercase();
+                // What is in capitals alone waits for somebody to fill it in.
+                let is_name = name.contains(|c: char| c.is_ascii_lowercase());
+                let is_reference =
+                    key.to_ascii_lowercase().ends_with("ref") && KINDS.contains(&kind) && is_name;
+                if is_reference && name.contains(is_odd) && !placeholders::is_in(name) && !name.contains('$')
+                {
+                    let what =
+                        format!("{} names {kind} {name}, and no object can be called so", object.title());
+                    let diagnostic = RULE
+                        .diagnostic(&what)
+                        .at(context.survey.span(object, &place.key("name")), "no name of an object")
+                        .because("a name has lower-case letters, digits, dashes and dots alone");
+                    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+                }
+                impossible(context, object, below, &place, once, depth + 1);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                impossible(context, object, item, &path.index(at), once, depth + 1);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The names in an object.

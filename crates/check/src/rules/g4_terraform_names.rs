@@ -507,8 +507,8 @@ fn is_bare_index(files: &Files, reference: &Reference, word: &str) -> bool {
     // `for key, value in …`, `iterator = key`, `dynamic "key"`
     let mut last = ["", ""];
     let is_of_loop = words.any(|it| {
-        let is_named = it == word && (last[1] == "for" || last[0] == "for")
-            || it == word && matches!(last[1], "iterator" | "dynamic");
+        let names_next = |before: &str| matches!(before, "for" | "iterator" | "dynamic");
+        let is_named = it == word && (names_next(last[1]) || last[0] == "for");
         last = [last[1], it];
         is_named
     });
@@ -522,7 +522,8 @@ fn is_part_of_text(files: &Files, reference: &Reference) -> bool {
         return false;
     };
     // An escaped one is text itself.
-    !before.ends_with('$') && !(before.ends_with('"') && behind.starts_with('"')) && !before.contains('#')
+    let is_alone = before.ends_with('"') && behind.starts_with('"');
+    !is_alone && !before.ends_with('$')
 }
 
 /// The references of a block whose values are read; order alone asks for none.

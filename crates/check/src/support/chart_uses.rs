@@ -125,6 +125,30 @@ impl Release {
         (is_whole && !release.namespace.is_empty()).then_some(release)
     }
 
+    /// The release of a chart that a kustomization inflates, which is itself the source of an Application and
+    /// changes no names.
+    fn of_inflated(app: &App, folder: &str, kustomization: &Value, chart: &Value) -> Option<Self> {
+        let changes_names =
+            ["namePrefix", "nameSuffix"].iter().any(|key| !text(kustomization, key).is_empty());
+        let sources = app.application.spec.effective_sources();
+        let is_source = |it: &ApplicationSource| {
+            let is_plain = it
+                .kustomize
+                .as_ref()
+                .is_none_or(|kustomize| kustomize.name_prefix.is_empty() && kustomize.name_suffix.is_empty());
+            is_plain && it.path.trim_start_matches("./").trim_end_matches('/') == folder
+        };
+        let spaces = [text(kustomization, "namespace"), text(chart, "namespace")];
+        let namespace = spaces.into_iter().find(|it| !it.is_empty())?;
+        let name = Some(text(chart, "releaseName")).filter(|it| !it.is_empty())?;
+        (!changes_names && sources.iter().any(is_source)).then(|| Self {
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            scope: ObjectScope::Cluster(app.environment, app.cluster().into()),
+            chart_name: text(chart, "name").to_owned(),
+        })
+    }
+
     fn of_chart(self, name: &str) -> Self {
         Self { chart_name: name.to_owned(), ..self }
     }
@@ -503,10 +527,14 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
         let in_files = named.filter_map(|name| sourced(context, join(folder, name).ok()?));
         let inline = chart.get("valuesInline").cloned().map(|values| (values, None));
         let (values, files) = apart(in_files.chain(inline).collect());
+        let is_whole = is_whole_chart(context, folder, chart);
+        let app = reader(context, path);
+        let release = app
+            .filter(|_| is_whole)
+            .and_then(|app| Release::of_inflated(context.survey.app(app), folder, &kustomization, chart));
         found.push(ChartUse {
             files,
-            // What a kustomization does to names is not followed.
-            release: None,
+            release,
             chart: name.to_owned(),
             repository: format!("{}/{name}", repository.trim_end_matches('/')),
             version: text(chart, "version").to_owned(),
@@ -515,13 +543,21 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
             parent: None,
             by: format!("kustomization {folder}"),
             span: line_of(context, path, name),
-            app: reader(context, path),
+            app,
             is_inflated: true,
             brings_definitions: chart.get("includeCRDs") == Some(&Value::Bool(true))
                 || OF_TEMPLATES.contains(&name),
             has_hidden_values: false,
         });
     }
+}
+
+/// Whether all files of values that a chart of a kustomization names are here.
+fn is_whole_chart(context: &Context<'_>, folder: &str, chart: &Value) -> bool {
+    let additional = list(chart, "additionalValuesFiles").iter().filter_map(Value::as_str);
+    let mut named =
+        std::iter::once(text(chart, "valuesFile")).chain(additional).filter(|name| !name.is_empty());
+    named.all(|name| join(folder, name).is_ok_and(|path| context.survey.files.contains(&path)))
 }
 
 /// The first Application whose rendering read a file.

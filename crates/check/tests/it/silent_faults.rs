@@ -558,3 +558,47 @@ fn a_value_that_a_known_chart_does_not_read_is_told_at_every_level() {
     // A value that another one refers to in a template is read.
     assert!(of("{mine: 1, podAnnotations: {a: '{{ .Values.mine }}'}}").is_empty());
 }
+
+#[test]
+fn nginx_passes_on_to_addresses_with_a_scheme() {
+    let of = |conf: &str| {
+        let lines: String = conf.lines().map(|line| format!("    {line}\n")).collect();
+        let map = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web, namespace: shop}}\ndata:\n  nginx.conf: |\n{lines}"
+        );
+        found("D2-broken-text", &[("web.yaml", map.as_str())]).len()
+    };
+    assert_eq!(of("server {\n  location / {\n    proxy_pass web:80;\n  }\n}\n"), 1);
+    assert_eq!(of("server {\n  location / {\n    proxy_pass http://web:80;\n  }\n}\n"), 0);
+    assert_eq!(of("server {\n  location / {\n    proxy_pass $web;\n  }\n}\n"), 0);
+    // Streams have no scheme.
+    assert_eq!(
+        of("http {\n  location / {\n  }\n}\nstream {\n  server {\n    proxy_pass web:5432;\n  }\n}\n"),
+        0
+    );
+}
+
+#[test]
+fn no_object_has_a_slash_in_its_name() {
+    let of = |name: &str| {
+        let update = format!(
+            "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageUpdateAutomation\nmetadata: {{name: web, namespace: shop}}\nspec:\n  interval: 1m\n  sourceRef: {{kind: GitRepository, name: {name}}}\n"
+        );
+        found("E2-misspelt-name", &[("web.yaml", update.as_str())]).len()
+    };
+    assert_eq!(of("shop/config"), 1);
+    assert_eq!(of("config"), 0);
+    assert_eq!(of("${REPOSITORY}"), 0);
+}
+
+#[test]
+fn an_output_of_a_workflow_has_a_global_name() {
+    let of = |name: &str| {
+        let template = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: WorkflowTemplate\nmetadata: {{name: web, namespace: shop}}\nspec:\n  entrypoint: main\n  onExit: last\n  templates:\n  - name: main\n    container: {{image: a, command: [a]}}\n    outputs: {{parameters: [{{name: sum{name}, valueFrom: {{path: /sum}}}}]}}\n  - name: last\n    container: {{image: a, command: [a], args: ['{{{{workflow.outputs.parameters.sum}}}}']}}\n"
+        );
+        found("C2-undefined-name", &[("web.yaml", template.as_str())])
+    };
+    assert_eq!(of("").len(), 1, "{:?}", of(""));
+    assert_eq!(of(", globalName: sum").len(), 0);
+}

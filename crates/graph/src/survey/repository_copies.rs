@@ -1,5 +1,6 @@
 //! Which foreign addresses mean this repository after all: a copy, a fork, or no clone. What tells is
-//! that the paths that Applications and generators name under an address are here.
+//! that the paths that Applications and generators name under an address are here, or that pages of the
+//! tree say to clone it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +40,8 @@ pub(super) fn addresses<'a>(
     let owners: BTreeSet<_> = named.keys().map(|url| owner_and_name(url)).collect();
     let out_of_ten = if owners.len() == 1 { OF_ONE_ALONE } else { OF_SEVERAL };
     let convincing = named.iter().filter(|(_, evidence)| evidence.convinces(out_of_ten));
-    let Some((best, _)) = convincing.max_by_key(|(_, evidence)| evidence.here.len()) else {
+    let best = convincing.max_by_key(|(_, evidence)| evidence.here.len()).map(|(url, _)| url);
+    let Some(best) = best.or_else(|| cloned_by_pages(&named, tree)) else {
         return Adoption::default();
     };
     let is_spelling = |(url, evidence): &(&String, &Evidence)| {
@@ -51,6 +53,40 @@ pub(super) fn addresses<'a>(
     let missing: BTreeSet<&String> = spellings.iter().flat_map(|(_, it)| &it.missing).collect();
     let notice = Notice::Adopted { url: best.clone(), here: here.len(), all: here.len() + missing.len() };
     Adoption { addresses: spellings.into_iter().map(|(url, _)| url.clone()).collect(), notice: Some(notice) }
+}
+
+/// The one address that the pages of a tree say to clone, if a path that is named under it is here, or
+/// has moved: the last step of one that is not is a folder of the tree.
+fn cloned_by_pages<'n>(named: &'n BTreeMap<String, Evidence>, tree: &dyn FileTree) -> Option<&'n String> {
+    let pages = ["", "docs"].into_iter().flat_map(|folder| {
+        let entries = tree.list(folder).unwrap_or_default().into_iter();
+        let pages = entries.filter(|entry| entry.name.to_ascii_lowercase().ends_with(".md"));
+        pages.filter_map(move |entry| tree.read(&format!("{folder}/{}", entry.name)).ok())
+    });
+    let text =
+        pages.map(|page| String::from_utf8_lossy(&page).to_ascii_lowercase() + "\n").collect::<String>();
+    let is_cloned = |url: &String| {
+        owner_and_name(url).is_some_and(|(owner, name)| {
+            let words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '`' | '(' | ')' | '\''));
+            let mut last = "";
+            words.filter(|word| !word.is_empty()).any(|word| {
+                let is_clone = last == "clone" && owner_and_name(word) == Some((owner.clone(), name.clone()));
+                last = word;
+                is_clone || word.contains(&format!("/{owner}/{name}/actions/workflows/"))
+            })
+        })
+    };
+    let mut cloned = named.iter().filter(|(url, _)| is_cloned(url));
+    let (url, evidence) = cloned.next()?;
+    let is_one = cloned.all(|(other, _)| owner_and_name(other) == owner_and_name(url));
+    let folders = || {
+        let files = tiphys_vfs::walk(tree, "").unwrap_or_default();
+        files.into_iter().flat_map(|file| file.split('/').map(str::to_owned).collect::<Vec<_>>())
+    };
+    let last = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let missing: BTreeSet<String> = evidence.missing.iter().map(last).collect();
+    let is_near = !evidence.here.is_empty() || folders().any(|step| missing.contains(&step));
+    (is_one && is_near).then_some(url)
 }
 
 /// The addresses under which declarations name paths, and how many of those are in a tree.
@@ -190,6 +226,22 @@ mod tests {
         assert_eq!(adopted(&[(https, "shop/web"), (ssh, "shop"), (other, "none")]).len(), 2);
         assert!(adopted(&[(other, "none"), (other, "shop"), (other, "nothing")]).is_empty());
         assert!(adopted(&[(other, ".")]).is_empty());
+    }
+
+    #[test]
+    fn pages_tell_which_address_is_this_repository() {
+        let (own, other) = ("https://git.example.com/shop/config", "https://git.example.com/shop/other");
+        let of = |page: &str| {
+            let mut tree = MemTree::from_files([("README.md", page), ("gitops/apps/a.yaml", "a: b\n")]);
+            for (index, url) in [own, other].into_iter().enumerate() {
+                let text = APP.replace("ADDRESS", url).replace("PATH", "argocd/apps");
+                tree.insert(&format!("a{index}.yaml"), text.into_bytes()).unwrap();
+            }
+            Survey::read(&Input { is_given: &|_| false, ..Input::alone(Arc::new(tree)) }).adopted.len()
+        };
+        assert_eq!(of("    git clone https://git.example.com/shop/config.git\n"), 1);
+        assert_eq!(of("see https://git.example.com/shop/config"), 0);
+        assert_eq!(of(&format!("git clone {own}\ngit clone {other}\n")), 0);
     }
 
     #[test]
