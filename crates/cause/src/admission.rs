@@ -41,6 +41,10 @@ pattern!(
     DENIED,
     r#"admission webhook \\?"([^"\\]+)\\?" (?:denied the request|does not support dry run)|ValidatingAdmissionPolicy '([^']+)'"#
 );
+pattern!(
+    TAKEN_ROUTE,
+    r#"host \\?"([^"\\]+)\\?" and path \\?"([^"\\]+)\\?" is already defined in ingress ([a-z0-9-]+)/([a-z0-9.-]+)"#
+);
 pattern!(NO_KIND, r#"no matches for kind \\?"([^"\\]+)\\?" in version \\?"([^"\\]+)\\?""#);
 pattern!(
     NO_RESOURCE,
@@ -71,6 +75,25 @@ pub fn refusal(message: &str) -> Refusal {
     let applied = || APPLIED.captures(message).map(|it| (it[2].to_owned(), it[1].to_owned()));
     let object = written.or_else(applied);
     read.map(|read| Refusal { object, ..read }).unwrap_or_default()
+}
+
+/// A host and a path that an Ingress has already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenRoute {
+    /// The host and the path.
+    pub route: String,
+    /// The namespace of the Ingress that has them.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Which Ingress has the host and the path that another one was refused for.
+#[must_use]
+pub fn taken_route(message: &str) -> Option<TakenRoute> {
+    let it = TAKEN_ROUTE.captures(message)?;
+    let route = format!("{}{}", &it[1], &it[2]);
+    Some(TakenRoute { route, namespace: it[3].to_owned(), name: it[4].to_owned() })
 }
 
 /// A webhook that could not be asked, or that said no.

@@ -22,7 +22,7 @@ pattern!(
 pattern!(
     NO_FILE,
     r#"(?ix)
-    (?: open | stat | lstat | read | reading | file | load | loading | find ) (?: \s file )? \s* [:=]? \s* \\*['"`]? (/[^\s'"`:,;()\\]+) .{0,40}? (?: no \s such \s file | does \s not \s exist | doesn't \s exist | not \s found )
+    (?: open | stat | lstat | read | reading | file | load | loading | find ) (?: \s file )? \s* [:=]? \s* \\*['"`]? (/?[\w.-]+/[^\s'"`:,;()\\]+) .{0,40}? (?: no \s such \s file | does \s not \s exist | doesn't \s exist | not \s found )
     | no \s such \s file \s or \s directory [:,]? \s* (?: open \s)? \\*['"`]? (/[^\s'"`:,;()\\]+)
     "#
 );

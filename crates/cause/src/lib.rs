@@ -19,7 +19,7 @@ mod vocabulary;
 
 pub use access::{Forbidden, caches_unsynced, cannot_own, forbidden};
 pub use address::{Address, addresses};
-pub use admission::{Refusal, refusal};
+pub use admission::{Refusal, TakenRoute, refusal, taken_route};
 pub use autoscaler::{ScaleFault, scale_fault};
 pub use delivery::{
     ValuesAbsent, WaitsFor, delivery_fault, failed_hook, leftover_hook, source_unreachable, unwrapped,

@@ -59,6 +59,10 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             found.push(Object::new("APIService", "", "v1beta1.metrics.k8s.io"));
         }
         "Application" => application(cluster, live, &mut found),
+        "Subscription" if live.api_version().starts_with("operators.coreos.com/") => {
+            let text = |key: &str| live.str_at(&["spec", key]).unwrap_or_default();
+            found.push(Object::new("CatalogSource", text("sourceNamespace"), text("source")));
+        }
         "ClusterOperator" => {
             found.extend(operated(live.name()));
             if live.name() == "machine-config" {
@@ -84,8 +88,22 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             ));
         }
     }
+    if live.gvk().group.contains('.') && !is_workload(&object.kind) {
+        let made = made_by_named(cluster, &found);
+        found.extend(made);
+    }
     found.extend(maker(cluster, object));
     found
+}
+
+/// What the custom resources among some objects have made and run: who names a resource needs that.
+fn made_by_named(cluster: &Cluster<'_>, named: &[Object]) -> Vec<Object> {
+    let custom = named.iter().filter(|it| {
+        cluster.live(it).is_some_and(|live| live.gvk().group.contains('.') && !is_workload(live.kind()))
+    });
+    let made =
+        custom.flat_map(|it| cluster.owned(it)).filter(|it| it.kind() == "Pod" || is_workload(it.kind()));
+    made.map(|it| Object::from_live(it)).collect()
 }
 
 /// Kind, namespace and name of an object.
@@ -375,6 +393,20 @@ fn queues(live: &Value, found: &mut Vec<Object>) {
     }
 }
 
+/// Where the controllers of Flux run.
+const FLUX_HOME: &str = "flux-system";
+
+/// The controller of Flux that cares for a resource.
+fn flux_controller(live: &Value) -> Option<&'static str> {
+    match live.gvk().group.as_str() {
+        "helm.toolkit.fluxcd.io" => Some("helm-controller"),
+        "kustomize.toolkit.fluxcd.io" => Some("kustomize-controller"),
+        "source.toolkit.fluxcd.io" => Some("source-controller"),
+        "image.toolkit.fluxcd.io" => Some("image-automation-controller"),
+        _ => None,
+    }
+}
+
 fn references(live: &Value, found: &mut Vec<Object>) {
     queues(live, found);
     if live.gvk().group.contains('.')
@@ -396,6 +428,7 @@ fn references(live: &Value, found: &mut Vec<Object>) {
         };
         found.push(Object::new(kind, namespace, reference.str_at(&["name"]).unwrap_or_default()));
     }
+    found.extend(flux_controller(live).map(|name| Object::new("Deployment", FLUX_HOME, name)));
     if live.kind() == "HelmRelease" {
         // Flux makes a HelmChart beside the source, and names it after the release.
         let beside = ["spec", "chart", "spec", "sourceRef", "namespace"];
@@ -456,7 +489,28 @@ fn definers(cluster: &Cluster<'_>, plural: &str, group: &str) -> Vec<Object> {
         live.str_at(&["spec", "group"]) == Some(group)
             && (is_named(live, &["spec", "names", "kind"]) || is_named(live, &["spec", "claimNames", "kind"]))
     });
-    templates.chain(composites).map(|live| Object::from_live(live)).collect()
+    let versions = cluster.all("ClusterServiceVersion").iter().filter(|live| {
+        let owned = items(live, &["spec", "customresourcedefinitions", "owned"]);
+        let name = format!("{plural}.{group}");
+        owned.filter_map(|it| it.str_at(&["name"])).any(|it| it == name)
+    });
+    let live = templates.chain(composites).chain(versions).map(|live| Object::from_live(live));
+    live.chain(packages(cluster, group)).collect()
+}
+
+/// The packages that bring the kinds of a group: `provider-aws-rds` those of `rds.aws.upbound.io`, and
+/// `provider-gcp` those of `database.gcp.crossplane.io`.
+fn packages(cluster: &Cluster<'_>, group: &str) -> Vec<Object> {
+    let labels: Vec<&str> = group.split('.').collect();
+    let is_meant = |live: &&&Value| {
+        let package = live.str_at(&["spec", "package"]).unwrap_or_default();
+        let (_, path, _) = tiphys_cause::image_parts(package);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let mut parts = name.strip_prefix("provider-").unwrap_or_default().split('-').peekable();
+        parts.peek().is_some_and(|part| !part.is_empty()) && parts.all(|part| labels.contains(&part))
+    };
+    let all = cluster.all("Provider").iter().filter(|it| it.gvk().group == "pkg.crossplane.io");
+    all.filter(is_meant).map(|live| Object::from_live(live)).collect()
 }
 
 /// Kinds that copy a Secret out of a store, and the field that names it; without it, it bears their name.

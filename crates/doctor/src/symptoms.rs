@@ -136,8 +136,10 @@ fn job(cluster: &Cluster<'_>, job: &Value) -> Option<String> {
     {
         return None;
     }
-    let failed = condition(job, "Failed").filter(|it| it.str_at(&["status"]) == Some("True"))?;
-    let ended = time(failed, &["lastTransitionTime"]).or_else(|| time(job, &["status", "startTime"]));
+    let failed = condition(job, "Failed").filter(|it| it.str_at(&["status"]) == Some("True"));
+    let told = failed.map(condition_text).or_else(|| failed_often(job))?;
+    let ended = failed.and_then(|it| time(it, &["lastTransitionTime"]));
+    let ended = ended.or_else(|| time(job, &["status", "startTime"]));
     let since = ended.and_then(|time| cluster.seconds_since(time));
     let owner = crate::cluster::controller(job);
     let made = time(job, &["metadata", "creationTimestamp"]);
@@ -154,7 +156,17 @@ fn job(cluster: &Cluster<'_>, job: &Value) -> Option<String> {
     if cron.is_some_and(|cron| !has_failed_since(cluster, cron, job)) {
         return None;
     }
-    Some(condition_text(failed))
+    Some(told)
+}
+
+/// Pods of a Job that is not given up: one may fail by chance.
+const BY_CHANCE: i64 = 1;
+
+/// What is red about a Job that is tried again and again.
+fn failed_often(job: &Value) -> Option<String> {
+    let count = |key: &str| job.int_at(&["status", key]).unwrap_or(0);
+    let is_often = count("failed") > BY_CHANCE && count("succeeded") == 0 && count("ready") == 0;
+    is_often.then(|| format!("{} of its pods have failed", count("failed")))
 }
 
 fn node(node: &Value) -> Option<String> {
@@ -338,7 +350,8 @@ fn patience(condition: &Value) -> i64 {
             .iter()
             .any(|it| it.cause == tiphys_cause::Cause::OperatorCloudCredentials)
     };
-    if is_open && !is_denied() { SLOW_START } else { 60 }
+    let has_failed = condition.str_at(&["reason"]).is_some_and(|reason| reason.contains("Failed"));
+    if is_open && !has_failed && !is_denied() { SLOW_START } else { 60 }
 }
 
 /// Whether a resource has made its Secret after it complained: what it said has not been updated since.
@@ -389,6 +402,9 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             condition_text(bad)
         ));
     }
+    if let Some(told) = endless(cluster, object) {
+        return Some(told);
+    }
     let error = object.str_at(&["status", "error", "message"]);
     if let Some(error) =
         error.filter(|_| object.at(&["status", "readyToUse"]).and_then(Value::as_bool) != Some(true))
@@ -402,6 +418,21 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
         return Some(format!("error: {error}"));
     }
     failed_phase(object).map(|phase| format!("phase {phase}"))
+}
+
+/// Seconds in which a delivery of Flux ends, well or not, for all the waits that people set.
+const SLOW_DELIVERY: i64 = 30 * 60;
+
+/// What Flux says of a delivery that it has begun and never ends.
+fn endless(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
+    let is_delivery = object.gvk().group.ends_with("toolkit.fluxcd.io");
+    let ready =
+        condition(object, "Ready").filter(|_| is_delivery && has_condition(object, "Reconciling", "True"));
+    let ready = ready.filter(|it| it.str_at(&["status"]) == Some("Unknown"))?;
+    let since = time(ready, &["lastTransitionTime"]).and_then(|time| cluster.seconds_since(time));
+    since
+        .is_some_and(|since| since > SLOW_DELIVERY)
+        .then(|| format!("Ready Unknown: {}", condition_text(ready)))
 }
 
 /// The word by which storage systems and databases say that they do not serve: as a colour, or a grade.

@@ -11,9 +11,14 @@ use external::{absent_fault, api_server_fault, outside_fault};
 pub(crate) use external::{record_makers, routes_of};
 use service::{pod_fault, service_fault};
 use tiphys_cause::{Address, Cause, FailedCall, Failure};
+use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
-    Object, address_target::Target, cluster::Cluster, finding::Finding, pod_addresses::wires,
+    Object,
+    address_target::Target,
+    cluster::{Cluster, items, pods},
+    finding::Finding,
+    pod_addresses::wires,
     search_context::Look,
 };
 
@@ -125,7 +130,9 @@ fn explain_target<'a>(
             Some(self_signed_kubelets(caller))
         }
         Target::Node(node) => Some(guess(caller, call, address).below(Object::from_live(node))),
-        Target::Own => None,
+        Target::Own => {
+            on_same_host(look, caller, address).map(|neighbour| guess(caller, call, address).below(neighbour))
+        }
         Target::Outside => outside_fault(look, caller, call, address),
         Target::Unknown => Some(guess(caller, call, address)),
     }
@@ -142,6 +149,28 @@ fn self_signed_kubelets(caller: &Caller<'_>) -> Finding {
         "Let the kubelets request certificates (serverTLSBootstrap) and approve the requests, or tell the program to accept theirs (--kubelet-insecure-tls of metrics-server).",
         &["kubectl get csr".to_owned()],
     )
+}
+
+/// Ports on which components of the control plane listen, whose pods do not declare them.
+const PORTS_OF_COMPONENTS: &[(u16, &str)] = &[(2379, "etcd"), (6443, "kube-apiserver")];
+
+/// The pod that has the network of the caller's node, as the caller does, and listens on a port there.
+fn on_same_host(look: &Look<'_>, caller: &Caller<'_>, address: &Address) -> Option<Object> {
+    let has_host = |pod: &Value| pod.at(&["spec", "hostNetwork"]).and_then(Value::as_bool) == Some(true);
+    let own = caller.pods.iter().find(|pod| has_host(pod))?;
+    let node = own.str_at(&["spec", "nodeName"])?;
+    let number = address.port?;
+    let listens = |pod: &Value| {
+        let declared = pods::spec(pod).into_iter().flat_map(pods::containers);
+        let mut declared = declared.flat_map(|container| items(container, &["ports"]));
+        let component = pod.label("component");
+        declared.any(|port| port.int_at(&["containerPort"]) == Some(i64::from(number)))
+            || PORTS_OF_COMPONENTS.iter().any(|(port, name)| *port == number && component == Some(*name))
+    };
+    let pods = look.cluster.all("Pod").iter().filter(|pod| {
+        pod.str_at(&["spec", "nodeName"]) == Some(node) && has_host(pod) && pod.name() != own.name()
+    });
+    pods.copied().find(|pod| listens(pod)).map(Object::from_live)
 }
 
 /// Whether the caller's configuration names a host.

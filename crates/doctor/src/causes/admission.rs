@@ -73,6 +73,12 @@ fn waits_for_certificate(look: &Look<'_>, pod: &Value) -> Option<(Object, String
     if !look.is_red(&Object::from_live(pod)) {
         return None;
     }
+    // A file that its own Secret lacks is not made by another.
+    let workload = look.cluster.workload(pod);
+    let ill = look.ill.iter().find(|ill| ill.workload == workload);
+    if ill.is_some_and(|ill| super::config::missing_file(look, ill).is_some()) {
+        return None;
+    }
     let logs = look.cluster.logs(pod.namespace(), pod.name()).into_iter();
     logs.flat_map(|log| log.text.lines().rev().take(60).map(move |line| (log, line))).find_map(
         |(log, line)| {
@@ -621,7 +627,24 @@ const POLICIES: &[&str] = &[
     "ClusterAdmissionPolicy",
 ];
 
+/// An Ingress that is refused since another one has its host and path.
+fn taken_route(owner: &Object, refused: &Refused) -> Option<Finding> {
+    let taken = tiphys_cause::taken_route(&refused.message)?;
+    let object = refused.written.clone().unwrap_or_else(|| owner.clone());
+    let other = Object::new("Ingress", &taken.namespace, &taken.name);
+    let summary = format!("{object} wants {}, which {other} has already", taken.route);
+    Some(
+        Finding::new(Cause::AdmitPolicy, object, 0.93, summary)
+            .field("spec.rules")
+            .evidence(other.to_string(), format!("it has {}", taken.route))
+            .remedy(format!("Give one of them another host or path, or delete {other}."), &[]),
+    )
+}
+
 fn policy(look: &Look<'_>, owner: &Object, refused: &Refused, read: &Refusal) -> Finding {
+    if let Some(finding) = taken_route(owner, refused) {
+        return finding;
+    }
     let is_word = |name: &str| {
         refused
             .message

@@ -184,6 +184,8 @@ fn lacking_mount(look: &Look<'_>, ill: &Ill<'_>, path: &str) -> Option<Finding> 
     let is_whole = |mount: &&Value| mount.str_at(&["subPath"]).is_none();
     let (mount, key) = mounts.filter(is_whole).find_map(|mount| {
         let folder = mount.str_at(&["mountPath"])?.trim_end_matches('/');
+        // A program whose working folder is the root leaves the first slash out.
+        let folder = if path.starts_with('/') { folder } else { folder.trim_start_matches('/') };
         let key = path.strip_prefix(folder)?.strip_prefix('/')?;
         (!key.is_empty() && !key.contains('/')).then_some((mount, key))
     })?;

@@ -6,7 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{certificate::Certificate, items, pods, time},
+    cluster::{certificate::Certificate, controller, items, pods, time},
     finding::Finding,
     log_evidence::Fact,
     search_context::{Ill, Look},
@@ -491,7 +491,10 @@ fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
             continue;
         };
         // Whose certificate it is would be told by the Secrets.
-        let finding = if look.cluster.has_kind("Secret") { finding } else { finding.not_known() };
+        // The certificates of static pods lie on their node.
+        let is_static = ill.pods.iter().any(|pod| controller(pod).is_some_and(|owner| owner.kind == "Node"));
+        let is_told = is_static || look.cluster.has_kind("Secret");
+        let finding = if is_told { finding } else { finding.not_known() };
         let finding = finding.evidence(fact.source.clone(), fact.line.clone());
         let clocks = ahead_of_time(look, &ill.pods, &fact.line);
         let finding = clocks.into_iter().fold(finding, Finding::below);

@@ -54,6 +54,9 @@ pub(crate) const PLUGINS: &[&str] = &[
     "kube-ovn-cni",
 ];
 
+/// Names of the Deployments that install network plugins, or give their nodes addresses.
+const OPERATORS: &[&str] = &["tigera-operator", "cilium-operator", "calico-kube-controllers"];
+
 /// The DaemonSet of the network plugin.
 pub(crate) fn plugin_set<'a>(look: &Look<'a>) -> Option<&'a Value> {
     let sets = look.cluster.all("DaemonSet");
@@ -147,11 +150,13 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
             result = result.suffers(named, "belongs to the network plugin");
         }
     }
-    for operator in look.cluster.all("Deployment").iter().filter(|it| {
-        matches!(it.name(), "tigera-operator" | "cilium-operator" | "calico-kube-controllers")
-            && pods::replicas(it) == 0
-    }) {
-        result = result.evidence(Object::from_live(operator).to_string(), "spec.replicas: 0");
+    for live in look.cluster.all("Deployment").iter().filter(|it| OPERATORS.contains(&it.name())) {
+        let operator = Object::from_live(live);
+        if pods::replicas(live) == 0 {
+            result = result.evidence(operator.to_string(), "spec.replicas: 0");
+        } else if look.is_red(&operator) {
+            result = result.below(operator);
+        }
     }
     Some(result)
 }

@@ -132,6 +132,19 @@ fn tells_of_entry(low: &str) -> bool {
     .any(|word| low.contains(word))
 }
 
+/// Whether a store of secrets is there, and several secrets want something from it which are all red.
+fn serves_nobody(look: &Look<'_>, store: &Object) -> bool {
+    if look.cluster.live(store).is_none() {
+        return false;
+    }
+    let kinds = ["ExternalSecret", "ClusterExternalSecret", "PushSecret"];
+    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
+    let users = all.map(|it| Object::from_live(it));
+    let users: Vec<Object> =
+        users.filter(|it| dependencies::upstream(look.cluster, it).contains(store)).collect();
+    users.len() > 1 && users.iter().all(|it| look.is_red(it))
+}
+
 /// A certificate or a synchronized secret: who should make it comes first.
 pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
@@ -199,6 +212,17 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding.summary = format!("{maker} does not work: {words}");
         let finding = finding.suffers(object.clone(), "cannot be read from it");
         if is_store_unseen || rests_on_unseen(look, &words) { finding.not_known() } else { finding }
+    } else if let Some(store) = maker.filter(|it| is_secret && denied && serves_nobody(look, it)) {
+        let mut finding = finding_from_condition(
+            live,
+            Cause::OperatorCloudCredentials,
+            0.85,
+            "may not be read by the store's identity",
+            "Give the store's identity the right to read its secrets.",
+        );
+        finding.object = store.clone();
+        finding.summary = format!("the identity of {store} may read nothing from it: {words}");
+        finding.suffers(object.clone(), "may not be read")
     } else if is_secret && denied {
         finding_from_condition(
             live,

@@ -189,6 +189,27 @@ pub(super) fn is_rejected(words: &str) -> bool {
     WORDS.iter().any(|word| low.contains(word))
 }
 
+/// Whether the cloud gives no machine: a limit of the account, or nothing left of what is asked for.
+pub(super) fn tells_of_cloud_limit(words: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "limitexceeded",
+        "limit exceeded",
+        "quotaexceeded",
+        "quota exceeded",
+        "exceeds quota",
+        "exceeding approved",
+        "insufficientinstancecapacity",
+        "insufficient capacity",
+        "unfulfillablecapacity",
+        "zone_resource_pool_exhausted",
+        "skunotavailable",
+        "skus not available",
+        "allocationfailed",
+    ];
+    let low = words.to_ascii_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
+}
+
 /// Something that a condition says is not there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Named {

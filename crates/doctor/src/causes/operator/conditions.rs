@@ -7,7 +7,7 @@ use super::{
     certificates::{challenge, child},
     condition_words::{
         Named, fits_none, image_fault, is_denied, is_general, is_of_waiting, is_rejected, named_but_absent,
-        own_complaint, own_words, quotes_degraded_node, says_why,
+        own_complaint, own_words, quotes_degraded_node, says_why, tells_of_cloud_limit,
     },
     failed_calls::{call_line, failed_call, outward_call, telling_line},
     hidden_references::{absent_behind, services_of_spec},
@@ -154,12 +154,19 @@ fn lacking_right(look: &Look<'_>, live: &Value, operators: &[Object], words: &st
     Some(rights.evidence(object.to_string(), words).suffers(object, "is not cared for"))
 }
 
+/// Kinds that stand for machines, and for what orders them.
+const MACHINES: &[&str] = &["NodeClaim", "Machine", "MachineSet", "MachineDeployment", "MachinePool"];
+
 /// What the words about a resource mean, from the plainest to the least plain.
 fn by_words(look: &Look<'_>, live: &Value, operators: &[Object], said: &Said) -> Option<Finding> {
     let words = said.words.as_str();
     let new = |cause, confidence, what, remedy| finding_from_condition(live, cause, confidence, what, remedy);
     if let Some(cause) = image_fault(words) {
         return Some(new(cause, 0.88, "gets no image", "Correct the image, or the credentials for it."));
+    }
+    if MACHINES.contains(&live.kind()) && tells_of_cloud_limit(words) {
+        let remedy = "Raise the limit of the account, or ask for machines that the cloud has.";
+        return Some(new(Cause::ScheduleAutoscaler, 0.9, "gets no machine from the cloud", remedy));
     }
     if is_denied(words) {
         let remedy = "Give the operator's identity the rights that the condition names.";
@@ -255,6 +262,7 @@ pub(super) fn refused_write(look: &Look<'_>, object: &Object, words: &str) -> Op
         Cause::AdmitPodSecurity,
         Cause::AdmitWebhookDown,
         Cause::AdmitWebhookTls,
+        Cause::ApiCrdMissing,
     ];
     let read = tiphys_cause::refusal(words);
     read.cause.filter(|cause| CAUSES.contains(cause))?;
