@@ -68,14 +68,21 @@ pub fn does_more(policy: &Value) -> Option<bool> {
     })
 }
 
+/// The kinds that Kyverno's webhook is asked about for a policy, as the policy writes them (`Pod`,
+/// `apps/v1/Deployment`, `*`), with those to which rules about Pods are extended.
+pub fn webhook_kinds(policy: &Value) -> Vec<&str> {
+    kyverno::webhook_kinds(policy)
+}
+
 impl<'a> Policies<'a> {
     /// Reads the policies among the objects of a cluster.
     pub fn from_objects(objects: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut found = Self::default();
         let (mut policies, mut bindings) = (Vec::new(), Vec::new());
         for object in objects {
-            let gvk = object.gvk();
-            match (gvk.group.as_str(), gvk.kind.as_str()) {
+            // Nearly all objects are none.
+            let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
+            match (group, object.kind()) {
                 ("kyverno.io", "ClusterPolicy" | "Policy") => found.kyverno.extend(kyverno::rules(object)),
                 ("kyverno.io", "PolicyException") => found.exceptions.push(object),
                 ("policies.kyverno.io", "ValidatingPolicy") => {
@@ -91,6 +98,13 @@ impl<'a> Policies<'a> {
         }
         found.in_cel.extend(policies.into_iter().filter_map(|it| cel_policy::Policy::bound(it, &bindings)));
         found
+    }
+
+    /// What Kyverno's webhook answers to who creates an object that it refuses; `None` if it takes it.
+    pub fn kyverno_denial(&self, object: &Value, namespace: Namespace<'_>) -> Option<String> {
+        let mut refusals = self.refusals(object, namespace);
+        refusals.retain(|it| it.refused == Refused::Object && it.policy.group.ends_with("kyverno.io"));
+        (!refusals.is_empty()).then(|| kyverno::denial(object, &refusals))
     }
 
     /// Whether nothing is refused.

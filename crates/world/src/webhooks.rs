@@ -7,6 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tiphys_apiserver::{ResourceId, Snapshot, WebhookBackend, WebhookCall};
+use tiphys_policy::{Namespace, Policies};
 use tiphys_value::ObjectExt;
 
 use crate::{
@@ -63,6 +64,10 @@ impl WebhookBackend for Webhooks {
         }
         let uid = &call.review["request"]["uid"];
         let response = match rule.map(|rule| &rule.answer) {
+            None if webhook.starts_with(KYVERNO) => match kyverno_denial(call) {
+                Some(message) => json!({"uid": uid, "allowed": false, "status": {"message": message}}),
+                None => json!({"uid": uid, "allowed": true}),
+            },
             None | Some(WebhookAnswer::Allow {}) => json!({"uid": uid, "allowed": true}),
             Some(WebhookAnswer::Deny { message }) => {
                 json!({"uid": uid, "allowed": false, "status": {"message": message}})
@@ -79,6 +84,20 @@ impl WebhookBackend for Webhooks {
         };
         Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
     }
+}
+
+/// How the webhooks begin that Kyverno has for policies.
+const KYVERNO: &str = "validate.kyverno.svc-";
+
+/// What Kyverno says against an object, by the policies in the cluster. Updates are judged like new objects.
+fn kyverno_denial(call: &WebhookCall<'_>) -> Option<String> {
+    let object = call.review["request"].get("object").filter(|object| object.is_object())?;
+    let of_kyverno = call.snapshot.resources().filter(|id| id.group() == "kyverno.io");
+    let policies = of_kyverno.flat_map(|id| call.snapshot.list(id, None)).map(|policy| policy.value());
+    let policies = Policies::from_objects(policies);
+    let namespace = call.snapshot.get(&ResourceId::new("", "namespaces"), "", object.namespace());
+    let labels = namespace.and_then(|namespace| namespace.value().at(&["metadata", "labels"]));
+    policies.kyverno_denial(object, Namespace::Labels(labels))
 }
 
 /// What a conversion webhook answers: the objects in the other version, with the same fields.

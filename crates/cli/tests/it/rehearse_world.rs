@@ -120,6 +120,48 @@ fn two_networks_on_one_node_are_told() {
     assert_eq!(code, 0, "policies alone are no network: {text}");
 }
 
+/// Kyverno with its Service, and a policy for ConfigMaps in the wave after it.
+fn kyverno(failure: &str) -> String {
+    let pods = "replicas: 1\n  selector: {matchLabels: {app: kyverno}}\n  template:\n    metadata: {labels: {app: kyverno}}\n    \
+                spec: {containers: [{name: c, image: \"ghcr.io/kyverno/kyverno:v1.13.2\"}]}";
+    definition("kyverno.io", "clusterpolicies", "ClusterPolicy", "Cluster")
+        + &format!(
+            "apiVersion: v1\nkind: Namespace\nmetadata: {{name: kyverno}}\n---\napiVersion: apps/v1\nkind: Deployment\n\
+             metadata: {{name: kyverno, namespace: kyverno}}\nspec:\n  {pods}\n---\n\
+             apiVersion: v1\nkind: Service\nmetadata: {{name: kyverno-svc, namespace: kyverno}}\n\
+             spec: {{selector: {{app: kyverno}}, ports: [{{port: 443}}]}}\n---\n\
+             apiVersion: kyverno.io/v1\nkind: ClusterPolicy\n\
+             metadata: {{name: require-team, annotations: {{argocd.argoproj.io/sync-wave: \"1\"}}}}\nspec:\n  \
+             validationFailureAction: {failure}\n  rules:\n  - name: team\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    \
+             validate: {{message: a team is required, pattern: {{metadata: {{labels: {{team: \"?*\"}}}}}}}}\n"
+        )
+}
+
+#[test]
+fn kyverno_refuses_what_comes_after_it_once_it_runs() {
+    let late = |labels: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, labels: {{{labels}}}, annotations: {{argocd.argoproj.io/sync-wave: \"2\"}}}}\n"
+        )
+    };
+    let repo = Repo::shop(&[("manifests/engine.yaml", &kyverno("Enforce")), ("manifests/a.yaml", &late(""))]);
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("rule team failed at path /metadata/labels/") && text.contains("[admit/policy]"),
+        "{text}"
+    );
+    repo.write("manifests/a.yaml", late("team: web"));
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 0, "{text}");
+    // Of an engine that is down the API server takes nothing that it has to be asked about.
+    let (code, text) = rehearse(&repo, &["--fault", "webhook=validate.kyverno.svc-fail:down"]);
+    assert!(code == 1 && text.contains("validate.kyverno.svc-fail"), "{text}");
+    repo.write("manifests/engine.yaml", kyverno("Audit"));
+    repo.write("manifests/a.yaml", late(""));
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+}
+
 #[test]
 fn labels_that_an_enforced_policy_asks_for_are_missed() {
     let policy = |action: &str| {

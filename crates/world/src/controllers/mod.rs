@@ -19,6 +19,7 @@ pub(crate) mod kubelet;
 mod namespace;
 mod node;
 mod operator;
+mod policy_engine;
 mod quota;
 mod replica_set;
 mod revision;
@@ -60,6 +61,7 @@ pub(crate) fn all() -> Vec<Box<dyn Controller>> {
         Box::new(autoscaler::AutoscalerController),
         Box::new(quota::QuotaController),
         Box::new(operator::OperatorController),
+        Box::new(policy_engine::PolicyEngine),
         Box::new(event::EventController),
     ]
 }

@@ -95,7 +95,7 @@ fn is_working(operator: &Operator, context: &Context<'_>) -> bool {
 }
 
 /// Whether a pod runs the image of an operator, is Ready and reaches the API server.
-fn is_at_work(pod: &Value, image: &Pattern, context: &Context<'_>) -> bool {
+pub(super) fn is_at_work(pod: &Value, image: &Pattern, context: &Context<'_>) -> bool {
     is_ready(pod)
         && runs_image(pod, image)
         && context.behaviours.blocked(pod, &Target::Kubernetes {}, context.view).is_none()
