@@ -45,6 +45,18 @@ const WORDS: &[(Cause, &[u16], &[&str])] = &[
     ),
     // The layers are there, and the node has no room for them.
     (Cause::NodePressure, &[], &["no space left on device"]),
+    // The registry gave the layers, and what the node keeps of images is broken.
+    (
+        Cause::NodeRuntime,
+        &[],
+        &[
+            "failed to prepare extraction snapshot",
+            "failed to extract layer",
+            "failed to stat parent",
+            "failed to create prepare snapshot dir",
+            "failed to create temp dir",
+        ],
+    ),
     (
         Cause::ImageInvalid,
         &[],

@@ -262,7 +262,11 @@ fn parents(
         let mut found = Vec::new();
         if CARRIERS.contains(&start.object.kind.as_str()) {
             let above = about.get(&start.object).into_iter().flatten().copied();
-            found.extend(above.filter(|other| *other != at && findings[*other].object != start.object));
+            found.extend(above.filter(|other| {
+                *other != at
+                    && findings[*other].object != start.object
+                    && !needs(findings[*other].cause, start.cause)
+            }));
         }
         if MISSING.contains(&start.cause) {
             // What is not there may not have got in: who refused it tells why.
@@ -297,6 +301,11 @@ fn parents(
         found
     };
     (0..findings.len()).map(search).collect()
+}
+
+/// Whether what is at fault by one cause runs on what is at fault by another: a network plugin on a runtime.
+fn needs(above: Cause, below: Cause) -> bool {
+    above == Cause::NetCniDown && matches!(below, Cause::NodeRuntime | Cause::NodePressure)
 }
 
 /// The finding at the end of the path from one; itself if nothing lies below, or if the path is a circle.

@@ -402,6 +402,9 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             condition_text(bad)
         ));
     }
+    if let Some(told) = hindered(cluster, object) {
+        return Some(told);
+    }
     if let Some(told) = endless(cluster, object) {
         return Some(told);
     }
@@ -418,6 +421,22 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
         return Some(format!("error: {error}"));
     }
     failed_phase(object).map(|phase| format!("phase {phase}"))
+}
+
+/// What a resource says that is not made yet and cannot be: no condition tells it, and the message beside its
+/// phase does.
+fn hindered(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
+    const OPEN: &[&str] =
+        &["pending", "creating", "initializing", "provisioning", "reconciling", "progressing"];
+    const WORDS: &[&str] =
+        &["not found", "does not exist", "cannot ", "failed ", "error ", "unable ", "could not ", "invalid "];
+    let told = |key: &str| object.str_at(&["status", key]).unwrap_or_default();
+    let phase = if told("phase").is_empty() { told("state") } else { told("phase") };
+    let message = told("message");
+    let low = message.to_ascii_lowercase();
+    let is_open = OPEN.contains(&phase.to_ascii_lowercase().as_str());
+    let is_hindered = is_open && WORDS.iter().any(|word| low.contains(word));
+    (is_hindered && cluster.age(object) > SLOW_START).then(|| format!("phase {phase}: {message}"))
 }
 
 /// Seconds in which a delivery of Flux ends, well or not, for all the waits that people set.

@@ -130,12 +130,14 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<Pull> {
         Cause::ImageRateLimited => format!("{registry} limits the rate of pulls (429)"),
         Cause::ImagePlatform => format!("{image} is not built for the node's platform"),
         Cause::NodePressure => format!("the node of {} has no room for the image {image}", ill.workload),
+        Cause::NodeRuntime => format!("the node of {} cannot unpack the image {image}", ill.workload),
         Cause::AdmitPolicy => {
             format!("the node runs signed images only, and {image} has no signature it trusts")
         }
         _ => format!("{image} is no image reference that can be used"),
     };
-    let node = pod.str_at(&["spec", "nodeName"]).filter(|_| cause == Cause::NodePressure);
+    let is_of_node = matches!(cause, Cause::NodePressure | Cause::NodeRuntime);
+    let node = pod.str_at(&["spec", "nodeName"]).filter(|_| is_of_node);
     let object = node.map_or_else(|| ill.workload.clone(), |node| Object::new("Node", "", node));
     let mut finding = Finding::new(cause, object, confidence, what)
         .field(format!("spec.template.spec.containers[{container}].image"))
@@ -183,6 +185,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<Pull> {
         Cause::ImageRateLimited => "Pull with credentials, or through a cache.",
         Cause::AdmitPolicy => "Sign the image, or except its registry from the node's signature policy.",
         Cause::NodePressure => "Free the node's disk of unused images, or give it a larger one.",
+        Cause::NodeRuntime => "Drain the node, and let its runtime make its store of images anew.",
         Cause::ImagePlatform => {
             "Build the image for the platform of the nodes, or select nodes of its platform."
         }

@@ -489,9 +489,17 @@ fn troubled_nodes(look: &Look<'_>, ill: &Ill<'_>, obstacles: &[(u32, Obstacle)])
         }
         _ => None,
     })?;
-    let tainted = look.cluster.all("Node").iter().filter(|node| {
+    let bears = |node: &&&Value| {
         items(node, &["spec", "taints"]).any(|taint| taint.str_at(&["key"]) == Some(key.as_str()))
-    });
+    };
+    let is_named = look.cluster.all("Node").iter().any(|node| bears(&node));
+    // A taint may have come after the nodes were saved: their conditions tell it, too.
+    let tells = key.ends_with("/not-ready") || key.ends_with("/unreachable");
+    let tainted = look
+        .cluster
+        .all("Node")
+        .iter()
+        .filter(|node| bears(node) || !is_named && tells && look.is_red(&Object::from_live(node)));
     // Nodes that were not saved are known by the scheduler's words only.
     let told = NODE_TAINTS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, cause)| *cause);
     let unseen = told.filter(|_| !look.cluster.has_kind("Node"));

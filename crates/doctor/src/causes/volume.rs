@@ -1,5 +1,7 @@
 //! Claims and volumes: no class, no volume, a driver that does not work, volumes that hang on another node.
 
+use std::collections::BTreeMap;
+
 use tiphys_cause::{Address, Cause, absent, mount_fault};
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -24,10 +26,45 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         .iter()
         .filter_map(|claim| claim_fault(look, claim))
         .collect();
+    let denied = denied_drivers(look, &found);
+    found.extend(denied);
     found.extend(look.cluster.all("PersistentVolume").iter().filter_map(|volume| undeleted(look, volume)));
     found.extend(look.ill.iter().filter_map(|ill| mount(look, ill)));
     found.extend(look.ill.iter().filter_map(|ill| foreign(look, ill)));
     found
+}
+
+/// The driver of a claim, and the words by which the cloud does not let it make the volume.
+fn denial<'a>(look: &Look<'a>, claim: &Object) -> Option<(String, &'a Event)> {
+    let event = look.cluster.events(claim).rfind(|event| event.reason == "ProvisioningFailed")?;
+    let class = look.cluster.live(claim)?.str_at(&["spec", "storageClassName"])?;
+    let driver = look.cluster.get("StorageClass", "", class)?.str_at(&["provisioner"])?;
+    super::service::is_denied_by_cloud(&event.message).then(|| (driver.to_owned(), event))
+}
+
+/// The controllers of drivers that may make no volumes: several claims wait for each.
+fn denied_drivers(look: &Look<'_>, found: &[Finding]) -> Vec<Finding> {
+    let mut waiting: BTreeMap<String, Vec<(Object, &Event)>> = BTreeMap::new();
+    for finding in found.iter().filter(|it| it.cause == Cause::VolumeProvisioner) {
+        if let Some((driver, event)) = denial(look, &finding.object) {
+            waiting.entry(driver).or_default().push((finding.object.clone(), event));
+        }
+    }
+    let several = waiting.into_iter().filter(|(_, claims)| claims.len() > 1);
+    let denied = several.filter_map(|(driver, claims)| {
+        let mut workloads = drivers(look.cluster, &driver).into_iter();
+        let controller = workloads.find(|it| matches!(it.kind.as_str(), "Deployment" | "StatefulSet"))?;
+        let summary =
+            format!("the cloud does not let {controller} make volumes: its identity lacks the right");
+        let remedy =
+            "Give its identity (role, trust, workload identity) the rights that the cloud's words name.";
+        let finding = Finding::new(Cause::VolumeProvisioner, controller, 0.9, summary).remedy(remedy, &[]);
+        Some(claims.into_iter().fold(finding, |finding, (claim, event)| {
+            let source = format!("Event of {claim}");
+            finding.evidence(source, event.message.clone()).suffers(claim, "gets no volume")
+        }))
+    });
+    denied.collect()
 }
 
 /// A volume whose claim is gone and that its driver does not delete.

@@ -69,7 +69,35 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
         return Some(owners.into_iter().fold(resting, |finding, owner| finding.suffers(owner, "not issued")));
     }
     let finding = makers.into_iter().fold(finding, Finding::below);
+    let finding = if is_unknown {
+        unaddressed_routes(look, host).into_iter().fold(finding, Finding::below)
+    } else {
+        finding
+    };
     Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")))
+}
+
+/// What leads to a host and has no address yet: its Ingresses, and the Services of their controllers that
+/// wait for a load balancer. No record can be made for it.
+fn unaddressed_routes(look: &Look<'_>, host: &str) -> Vec<Object> {
+    let has_address = |live: &Value| items(live, &["status", "loadBalancer", "ingress"]).next().is_some();
+    let mut found = Vec::new();
+    for ingress in look.cluster.all("Ingress").iter().filter(|it| !has_address(it)) {
+        let mut hosts = items(ingress, &["spec", "rules"]).filter_map(|rule| rule.str_at(&["host"]));
+        if !hosts.any(|it| it == host) {
+            continue;
+        }
+        let class = ingress.str_at(&["spec", "ingressClassName"]).unwrap_or("ingress");
+        let waits = look.cluster.all("Service").iter().filter(|service| {
+            let is_of_class = |name: &str| name.contains("ingress") || name.contains(class);
+            service.str_at(&["spec", "type"]) == Some("LoadBalancer")
+                && !has_address(service)
+                && (is_of_class(service.name()) || is_of_class(service.namespace()))
+        });
+        found.extend(waits.map(|service| Object::from_live(service)));
+        found.push(Object::from_live(ingress));
+    }
+    found
 }
 
 /// The Secret with the login of a solver, if a challenge says that it does not exist. Those of issuers for

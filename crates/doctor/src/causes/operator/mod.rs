@@ -4,6 +4,7 @@
 mod certificates;
 mod condition_words;
 mod conditions;
+mod copies;
 mod duplicate_operators;
 mod failed_calls;
 mod hidden_references;
@@ -45,6 +46,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         }
         found.extend(fault(look, live));
     }
+    let mut found = copies::fold(look, found);
     found.extend(unattended.into_iter().map(|(operator, resources)| operator_down(operator, &resources)));
     found.extend(two_owners(look));
     found
