@@ -155,12 +155,17 @@ fn names(name: &str, id: &str) -> bool {
     name == id || name == incident || (name.len() == 1 && incident.starts_with(name))
 }
 
+/// The rules that a rule's, incident's or family's name covers, if there are any.
+pub(crate) fn rules_named(name: &str) -> impl Iterator<Item = &'static Rule> {
+    rules::ALL.iter().copied().filter(move |rule| names(name, rule.id))
+}
+
 /// The rules that a rule's, incident's or family's name covers.
 ///
 /// # Errors
 /// There is none.
 pub fn select(name: &str) -> Result<Vec<&'static Rule>, UnknownRule> {
-    let found: Vec<&'static Rule> = rules::ALL.iter().copied().filter(|rule| names(name, rule.id)).collect();
+    let found: Vec<&'static Rule> = rules_named(name).collect();
     if found.is_empty() {
         let ids = rules::ALL.iter().flat_map(|rule| [rule.id, rule.incident]);
         let nearest = similar_names::nearest(name, ids);

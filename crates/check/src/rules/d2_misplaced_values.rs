@@ -173,8 +173,9 @@ fn add(
     once: &mut Once,
 ) {
     let all: Vec<(&Misplaced, Span)> = found.iter().zip(spans).collect();
+    let mut lines = several_values::SilencedLines::default();
     let (silenced, told): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(_, span)| several_values::is_silenced(files, span));
+        all.into_iter().partition(|(_, span)| lines.contains(files, span));
     for group in std::iter::once(told).chain(silenced.into_iter().map(|it| vec![it])) {
         add_together(&group, writer, app, once);
     }

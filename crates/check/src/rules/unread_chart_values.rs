@@ -24,6 +24,7 @@ const OF_ANOTHER_CHART: usize = 8;
 /// Tells the values that known charts do not know.
 pub(super) fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
+    let mut lines = several_values::SilencedLines::default();
     for used in context.chart_uses() {
         let Some(known) = KnownValues::of_use(used) else { continue };
         for (index, values) in used.values.iter().enumerate() {
@@ -45,9 +46,8 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
                 .collect();
             told.sort_by_key(|(_, span)| span.start.line);
             // Each with a comment of its own stands alone.
-            let is_silenced =
-                |(_, span): &(&Unread<'_>, Span)| several_values::is_silenced(&context.survey.files, span);
-            let (silenced, told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_silenced);
+            let (silenced, told): (Vec<_>, Vec<_>) =
+                told.into_iter().partition(|(_, span)| lines.contains(&context.survey.files, span));
             let (refused, ignored): (Vec<_>, Vec<_>) = told.into_iter().partition(|(it, _)| it.is_refused);
             let alone = silenced.into_iter().map(|it| vec![it]);
             let groups = [refused, ignored].into_iter().chain(alone);

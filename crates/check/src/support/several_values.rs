@@ -3,7 +3,10 @@
 //! What nobody reads in one file has one cause as a rule, and one entry for each key would push what breaks
 //! out of the first few.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use tiphys_diag::{Diagnostic, Span};
 use tiphys_graph::Files;
@@ -30,10 +33,21 @@ pub(crate) fn the_values<T: AsRef<str>>(names: &[T]) -> String {
     format!("the {word} {}", listed(names))
 }
 
-/// Whether a comment at a place, or alone above it, silences something there: that is one value's, and not
-/// that of all that are told with it.
-pub(crate) fn is_silenced(files: &Files, span: &Span) -> bool {
-    files.text(&span.file).is_some_and(|text| ignore_comments::has_comment_at(&text, span.start.line))
+/// The places at which, or alone above which, a comment silences something: that is one value's, and not that
+/// of all that are told with it.
+#[derive(Default)]
+pub(crate) struct SilencedLines {
+    /// By file. A text is read once, however many values stand in it.
+    lines: BTreeMap<Arc<str>, BTreeSet<u32>>,
+}
+
+impl SilencedLines {
+    /// Whether a comment silences something at a place.
+    pub(crate) fn contains(&mut self, files: &Files, span: &Span) -> bool {
+        let read = || files.text(&span.file).map(|text| ignore_comments::lines_with_comment(&text));
+        let lines = self.lines.entry(span.file.clone()).or_insert_with(|| read().unwrap_or_default());
+        lines.contains(&span.start.line)
+    }
 }
 
 /// A diagnostic with a label at the first place, and one at each of a few others that are not the same line.
