@@ -1,5 +1,7 @@
 //! Three-way merges of a configuration: what was applied last, what is live, what is wanted.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 use tiphys_schema::TypeRef;
 
@@ -84,12 +86,14 @@ fn scalar_list_patch(
     after: &[Value],
 ) -> Vec<Value> {
     let before = from.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let gone: Vec<Value> = before.iter().filter(|item| !after.contains(item)).cloned().collect();
+    let new: HashSet<&Value> = after.iter().collect();
+    let gone: Vec<Value> = before.iter().filter(|item| !new.contains(item)).cloned().collect();
     if !gone.is_empty() {
         patch.insert(format!("$deleteFromPrimitiveList/{key}"), Value::Array(gone));
     }
     patch.insert(format!("$setElementOrder/{key}"), Value::Array(after.to_vec()));
-    after.iter().filter(|item| !before.contains(item)).cloned().collect()
+    let old: HashSet<&Value> = before.iter().collect();
+    after.iter().filter(|item| !old.contains(item)).cloned().collect()
 }
 
 fn key_only(item: &Value, merge_key: &str) -> Value {
@@ -97,21 +101,22 @@ fn key_only(item: &Value, merge_key: &str) -> Value {
 }
 
 fn list_patch(before: &[Value], after: &[Value], merge_key: &str, ty: Option<TypeRef<'_>>) -> Value {
-    let find =
-        |list: &[Value], item: &Value| list.iter().find(|other| other[merge_key] == item[merge_key]).cloned();
+    // Of several with one key the first counts.
+    let old: HashMap<&Value, &Value> = before.iter().rev().map(|item| (&item[merge_key], item)).collect();
+    let new: HashSet<&Value> = after.iter().map(|item| &item[merge_key]).collect();
     let mut out = Vec::new();
     for item in after {
-        match find(before, item) {
-            Some(old) if old == *item => {}
+        match old.get(&item[merge_key]).copied() {
+            Some(old) if old == item => {}
             Some(old) => {
-                let mut change = two_way_strategic_patch(&old, item, ty);
+                let mut change = two_way_strategic_patch(old, item, ty);
                 change[merge_key] = item[merge_key].clone();
                 out.push(change);
             }
             None => out.push(item.clone()),
         }
     }
-    for gone in before.iter().filter(|item| find(after, item).is_none()) {
+    for gone in before.iter().filter(|item| !new.contains(&item[merge_key])) {
         let mut change = key_only(gone, merge_key);
         change["$patch"] = "delete".into();
         out.push(change);

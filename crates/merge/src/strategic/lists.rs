@@ -1,5 +1,7 @@
 //! Lists in strategic merge patches: items that are the same by a key or by their value, and their order.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use serde_json::Value;
 use tiphys_schema::TypeRef;
 
@@ -26,14 +28,12 @@ pub(super) fn merge_lists(
     let of_maps = check_kinds(&[before.as_slice(), change])?;
     if !of_maps {
         if deletes {
-            return Ok(before.into_iter().filter(|item| !change.contains(item)).collect());
+            let gone: HashSet<&Value> = change.iter().collect();
+            return Ok(before.into_iter().filter(|item| !gone.contains(item)).collect());
         }
-        let mut merged = before.clone();
-        for item in change.iter() {
-            if !merged.contains(item) {
-                merged.push(item.clone());
-            }
-        }
+        let mut known: HashSet<&Value> = before.iter().collect();
+        let added = change.iter().filter(|item| known.insert(item));
+        let merged = before.iter().chain(added).cloned().collect();
         return ordered_as(merged, change, &before, None);
     }
     let Some(key) = list.key else {
@@ -41,15 +41,27 @@ pub(super) fn merge_lists(
     };
     let (before, mut change) = carry_out(before, change, key)?;
     let mut merged = before.clone();
+    let mut places: HashMap<Value, VecDeque<usize>> = HashMap::new();
+    for (at, value) in merged.iter().enumerate().filter_map(|(at, item)| Some((at, item.get(key)?))) {
+        places.entry(value.clone()).or_default().push_back(at);
+    }
     for item in &mut change {
         let Some(value) = item.get(key).cloned() else { return Err(StrategicError::no_key(item, key)) };
-        match merged.iter_mut().find(|other| other.get(key) == Some(&value)) {
+        let same = places.entry(value.clone()).or_default();
+        match same.front().map(|at| &mut merged[*at]) {
             Some(Value::Object(found)) => {
                 if let Value::Object(changes) = item {
                     merge_maps(found, changes, list.items)?;
                 }
+                // A key that is null goes as every other field does.
+                if found.get(key) != Some(&value) {
+                    same.pop_front();
+                }
             }
-            _ => merged.push(item.clone()),
+            _ => {
+                same.push_back(merged.len());
+                merged.push(item.clone());
+            }
         }
     }
     ordered_as(merged, &change, &before, Some(key))
@@ -58,7 +70,7 @@ pub(super) fn merge_lists(
 /// Carries out the directives among the items of a change: the list without what they delete, and the change
 /// without them.
 fn carry_out(mut before: Vec<Value>, change: &[Value], key: &str) -> Merged<(Vec<Value>, Vec<Value>)> {
-    let (mut rest, mut replaces) = (Vec::new(), false);
+    let (mut rest, mut replaces, mut gone) = (Vec::new(), false, HashSet::new());
     for item in change {
         let Some(directive) = item.get(PATCH) else {
             rest.push(item.clone());
@@ -66,8 +78,7 @@ fn carry_out(mut before: Vec<Value>, change: &[Value], key: &str) -> Merged<(Vec
         };
         match directive.as_str() {
             Some("delete") => {
-                let value = item.get(key).ok_or_else(|| StrategicError::no_key(item, key))?;
-                before.retain(|other| other.get(key) != Some(value));
+                gone.insert(item.get(key).ok_or_else(|| StrategicError::no_key(item, key))?);
             }
             Some("replace") => replaces = true,
             Some("merge") => {
@@ -77,6 +88,7 @@ fn carry_out(mut before: Vec<Value>, change: &[Value], key: &str) -> Merged<(Vec
             _ => return Err(StrategicError::directive(directive, item)),
         }
     }
+    before.retain(|other| other.get(key).is_none_or(|value| !gone.contains(value)));
     Ok(if replaces { (rest, Vec::new()) } else { (before, rest) })
 }
 
@@ -155,12 +167,12 @@ pub(super) fn ordered_as(
             }
         }
     }
-    let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
-    let wanted: Vec<Value> = order.iter().map(id).collect();
-    let (mut listed, others): (Vec<_>, Vec<_>) =
-        list.into_iter().partition(|item| wanted.contains(&id(item)));
-    listed.sort_by_key(|item| wanted.iter().position(|wanted| *wanted == id(item)));
-    let place = |item: &Value| live.iter().position(|other| id(other) == id(item));
+    let wanted = first_places(order, key);
+    let in_order = |item: &Value| wanted.get(id(item, key)).copied();
+    let (mut listed, others): (Vec<_>, Vec<_>) = list.into_iter().partition(|item| in_order(item).is_some());
+    listed.sort_by_key(in_order);
+    let living = first_places(live, key);
+    let place = |item: &Value| living.get(id(item, key)).copied();
     let mut out = Vec::with_capacity(listed.len() + others.len());
     let (mut listed, mut others) = (listed.into_iter().peekable(), others.into_iter().peekable());
     while let (Some(a), Some(b)) = (listed.peek(), others.peek()) {
@@ -170,4 +182,18 @@ pub(super) fn ordered_as(
     out.extend(listed);
     out.extend(others);
     Ok(out)
+}
+
+/// What makes an item the same as another: its key's value, or itself.
+fn id<'a>(item: &'a Value, key: Option<&str>) -> &'a Value {
+    key.map_or(item, |key| &item[key])
+}
+
+/// Where each item of a list stands first.
+fn first_places<'a>(list: &'a [Value], key: Option<&str>) -> HashMap<&'a Value, usize> {
+    let mut places = HashMap::new();
+    for (at, item) in list.iter().enumerate() {
+        places.entry(id(item, key)).or_insert(at);
+    }
+    places
 }
