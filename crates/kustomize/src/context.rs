@@ -40,7 +40,7 @@ impl<'a> Context<'a> {
             warnings: Vec::new(),
             notes: Vec::new(),
             kustomizations: 0,
-            meter: Meter::new(options.limits.memory),
+            meter: Meter::new(options.limits.memory, options.limits.time),
         }
     }
 
@@ -53,6 +53,14 @@ impl<'a> Context<'a> {
     /// Whether a part of the build that failed with this error is left out.
     pub(crate) fn may_skip(&self, error: &Error) -> bool {
         self.options.skips_faults && error.kind() != ErrorKind::Limit
+    }
+
+    /// Refuses more time than allowed.
+    ///
+    /// # Errors
+    /// The limit, with the flag that raises it.
+    pub(crate) fn check_time(&self) -> Result<()> {
+        self.meter.check_time().map_err(|message| Error::new(ErrorKind::Limit, message))
     }
 
     /// Refuses more objects than allowed.

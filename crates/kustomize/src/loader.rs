@@ -7,6 +7,7 @@ use tiphys_vfs::{FileTree, VfsError, VfsErrorKind};
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    meter::Waited,
     options::{BuildOptions, LoadRestrictor, RemoteError},
     provenance::join_clean,
     repo_url::RepoUrl,
@@ -44,6 +45,8 @@ pub(crate) struct Loader<'a> {
     /// URLs of repositories that led here.
     repositories: Vec<String>,
     options: &'a BuildOptions,
+    /// The time that is not the build's.
+    waited: Waited,
 }
 
 impl<'a> Loader<'a> {
@@ -51,7 +54,12 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// The folder is missing, or a file.
-    pub(crate) fn new(tree: &'a dyn FileTree, dir: &str, options: &'a BuildOptions) -> Result<Self> {
+    pub(crate) fn new(
+        tree: &'a dyn FileTree,
+        dir: &str,
+        options: &'a BuildOptions,
+        waited: &Waited,
+    ) -> Result<Self> {
         let loader = Self {
             tree: Tree::Given(tree),
             root: String::new(),
@@ -62,6 +70,7 @@ impl<'a> Loader<'a> {
             visited: Vec::new(),
             repositories: Vec::new(),
             options,
+            waited: waited.clone(),
         };
         let root = loader.confirm_dir(dir)?;
         Ok(Self { root, ..loader })
@@ -235,7 +244,7 @@ impl<'a> Loader<'a> {
 
     fn load_http(&self, url: &str) -> Result<Arc<[u8]>> {
         let Some(remote) = &self.options.remote_loader else { return Err(no_remote("file", url)) };
-        remote.file(url).map(Arc::from).map_err(|error| match error {
+        self.waited.during(|| remote.file(url)).map(Arc::from).map_err(|error| match error {
             RemoteError::Status { .. } if RepoUrl::parse(url).is_some() => {
                 Error::new(ErrorKind::Remote, "URL is a git repository")
             }
@@ -316,7 +325,7 @@ impl<'a> Loader<'a> {
             ));
         }
         let Some(remote) = &self.options.remote_loader else { return Err(no_remote("base", &url.raw)) };
-        let tree = remote.repository(url).map_err(|error| remote_error(&error))?;
+        let tree = self.waited.during(|| remote.repository(url)).map_err(|error| remote_error(&error))?;
         let root = tree.canonical(&url.folder).map_err(|error| {
             Error::new(ErrorKind::Load, format!("evalsymlink failure on '{}' : {}", url.folder, error.kind))
         })?;
@@ -336,6 +345,7 @@ impl<'a> Loader<'a> {
             visited,
             repositories,
             options: self.options,
+            waited: self.waited.clone(),
         })
     }
 

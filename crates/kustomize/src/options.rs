@@ -82,6 +82,8 @@ pub struct Limits {
     pub kustomizations: usize,
     /// Bytes of all that is read and made, about, whether it is still used or not.
     pub memory: u64,
+    /// How long the build may take, beside what it waits for: networks, charts and functions.
+    pub time: Duration,
 }
 
 impl Default for Limits {
@@ -93,6 +95,7 @@ impl Default for Limits {
             kustomizations: 10_000,
             // Most of what a build makes is gone before it ends.
             memory: RenderLimits::current().memory * 2,
+            time: RenderLimits::current().time,
         }
     }
 }

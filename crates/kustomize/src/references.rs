@@ -11,6 +11,7 @@ use crate::{
     context::Context,
     error::{Error, Result},
     fields::{NameReference, Route},
+    meter::Meter,
     node::{Content, Kind, Node},
     origins::Tracker,
     resid::{CLUSTER_SCOPE, Gvk},
@@ -35,7 +36,7 @@ pub(crate) fn fix(
     }
     let candidates = Candidates::new(objects, &mut context.tracker);
     let tracker = RefCell::new(std::mem::take(&mut context.tracker));
-    let fixed = fix_fields(objects, references, &candidates, &tracker);
+    let fixed = fix_fields(objects, references, &candidates, &tracker, &context.meter);
     context.tracker = tracker.into_inner();
     fixed?;
     let writer = context.tracker.writer(OriginKind::Transformer, "", "name reference");
@@ -49,9 +50,11 @@ fn fix_fields(
     references: &[NameReference],
     candidates: &Candidates,
     tracker: &RefCell<Tracker>,
+    meter: &Meter,
 ) -> Result<()> {
     let mut specs_of: HashMap<Gvk, Vec<(&Gvk, Route<'_>)>> = HashMap::new();
     for at in 0..objects.list.len() {
+        meter.check(0)?;
         let gvk = original_gvk(&objects.list[at]);
         let specs = specs_of.entry(gvk.clone()).or_insert_with(|| specs_for(&gvk, references));
         if specs.is_empty() {

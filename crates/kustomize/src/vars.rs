@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn replaces_and_escapes() {
         let values = BTreeMap::from([("A", Value::Text("x".into())), ("N", Value::Int("5".into()))]);
-        let meter = Meter::new(1 << 10);
+        let meter = Meter::new(1 << 10, std::time::Duration::MAX);
         let mut replacer = Replacer { values: &values, used: BTreeSet::new(), meter: &meter };
         for (text, expected) in [
             ("a $(A) b", "a x b"),

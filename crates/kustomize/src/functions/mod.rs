@@ -173,7 +173,7 @@ impl Function<'_> {
             true => Error::transform(format!("{why}{tail}")),
             false => Error::transform(format!("couldn't execute function: {why}{tail}")),
         };
-        let done = runner.run(&call).map_err(|why| failed(&why))?;
+        let done = context.meter.waited().during(|| runner.run(&call)).map_err(|why| failed(&why))?;
         let complaints = done.complaints.trim();
         let told = |error: Error| match complaints {
             "" => error,

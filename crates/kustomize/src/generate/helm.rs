@@ -12,6 +12,7 @@ use crate::{
     kustomization::model::{HelmChart, HelmGlobals},
     loader::Loader,
     merge::Merger,
+    meter::Meter,
     node::{Node, from_json, to_json},
     options::ChartRequest,
     origins::Tracker,
@@ -116,11 +117,13 @@ pub(crate) fn inflate(
         _ if chart.values_file.is_empty() => found.own_values(generator, loader)?,
         _ => String::from_utf8_lossy(&loader.load(&chart.values_file)?).into_owned(),
     };
-    request.values.push(merged_values(chart, base)?);
+    request.values.push(merged_values(chart, base, &context.meter)?);
     for file in &chart.additional_values_files {
         request.values.push(String::from_utf8_lossy(&loader.load(file)?).into_owned());
     }
-    let text = inflator.inflate(found.tree(loader), &found.folder, &request).map_err(fail)?;
+    let inflated =
+        context.meter.waited().during(|| inflator.inflate(found.tree(loader), &found.folder, &request));
+    let text = inflated.map_err(fail)?;
     let source = Text { text: &text, file: &location.file, line_offset: 0, writer };
     let nodes = read_objects(context, source)?;
     let make = |mut node: Node| {
@@ -153,7 +156,8 @@ impl Found {
         }
         let Some(remote) = &context.options.remote_loader else { return Err(not_pulled(chart, &folder)) };
         let version = if chart.version.is_empty() && chart.devel { ">0.0.0-0" } else { &chart.version };
-        let pulled = remote.chart(&chart.repo, &chart.name, version).map_err(|error| {
+        let pull = || remote.chart(&chart.repo, &chart.name, version);
+        let pulled = context.meter.waited().during(pull).map_err(|error| {
             let message =
                 format!("helmCharts: cannot pull chart '{}' of {}: {error}", chart.name, chart.repo);
             Error::new(ErrorKind::Remote, message)
@@ -215,7 +219,7 @@ fn request(generator: &HelmGenerator, context: &Context<'_>) -> ChartRequest {
 }
 
 /// Values of the file, of the kustomization, or both, as `valuesMerge` says.
-fn merged_values(chart: &HelmChart, base: String) -> Result<String> {
+fn merged_values(chart: &HelmChart, base: String, meter: &Meter) -> Result<String> {
     if chart.values_inline.is_empty() {
         return Ok(base);
     }
@@ -231,7 +235,7 @@ fn merged_values(chart: &HelmChart, base: String) -> Result<String> {
     let inline = from_json(&inline);
     let (mut target, patch) = if chart.values_merge == "merge" { (inline, file) } else { (file, inline) };
     let mut tracker = Tracker::new(false);
-    let mut merger = Merger { schemas: None, tracker: &mut tracker, depth: 0 };
+    let mut merger = Merger { schemas: None, tracker: &mut tracker, meter, depth: 0 };
     let merged = merger.merge(&mut target, patch).and_then(|_| to_json(&target));
     merged
         .map(|value| tiphys_yaml::to_yaml(&value))

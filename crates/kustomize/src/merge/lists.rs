@@ -7,6 +7,7 @@ use smol_str::SmolStr;
 
 use super::{DIRECTIVE, Directive, Merger, Outcome, parse_directive};
 use crate::{
+    meter::Meter,
     node::{Content, Kind, Node},
     schema::Schema,
 };
@@ -144,12 +145,13 @@ impl Merger<'_> {
             return Ok(pick(lists.store, &lists.target));
         }
         if keys.len() > 1 {
-            unify(&mut tuples);
+            unify(&mut tuples, self.meter)?;
         }
         let below = schema.items();
         let mut merged: Vec<usize> = Vec::new();
         let mut valid: Vec<&str> = Vec::new();
         for tuple in &tuples {
+            self.meter.check_time()?;
             let values;
             (valid, values) = valid_keys(&tuples, tuple, &keys);
             let outcome = self.merge_item(&mut lists, &valid, &values, below)?;
@@ -165,7 +167,7 @@ impl Merger<'_> {
             complete(&mut lists.store[at], &valid, &values)?;
             merged = set_item(&lists.store, &merged, Some(at), &valid, &values)?;
         }
-        let result = append_all(&lists.store, merged, &lists.target, &valid)?;
+        let result = append_all(&lists.store, merged, &lists.target, &valid, self.meter)?;
         Ok(pick(lists.store, &result))
     }
 
@@ -277,8 +279,9 @@ fn scalar_tuples(lists: &Lists) -> Vec<Tuple> {
 }
 
 /// Fills gaps of tuples from others that agree with them.
-fn unify(tuples: &mut [Tuple]) {
+fn unify(tuples: &mut [Tuple], meter: &Meter) -> Result<(), String> {
     for i in 0..tuples.len() {
+        meter.check_time()?;
         for j in 0..tuples.len() {
             if let Some(both) = agree(&tuples[i], &tuples[j]) {
                 tuples[i].clone_from(&both);
@@ -286,6 +289,7 @@ fn unify(tuples: &mut [Tuple]) {
             }
         }
     }
+    Ok(())
 }
 
 fn agree(a: &Tuple, b: &Tuple) -> Option<Tuple> {
@@ -409,9 +413,11 @@ fn append_all(
     merged: Vec<usize>,
     target: &[usize],
     keys: &[&str],
+    meter: &Meter,
 ) -> Result<Vec<usize>, String> {
     let mut list = merged;
     for at in target {
+        meter.check_time()?;
         let node = &store[*at];
         if keys.first().is_none_or(|key| key.is_empty()) {
             list = set_item(store, &list, Some(*at), &[""], &[node.value_smol()])?;

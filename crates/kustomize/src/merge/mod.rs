@@ -6,6 +6,7 @@ mod lists;
 use std::collections::BTreeSet;
 
 use crate::{
+    meter::Meter,
     node::{Content, Kind, MAX_DEPTH, Node, kind_error},
     origins::Tracker,
     schema::{Schema, Schemas},
@@ -17,6 +18,8 @@ pub(crate) struct Merger<'a> {
     pub schemas: Option<&'a Schemas>,
     /// Records what was overwritten.
     pub tracker: &'a mut Tracker,
+    /// Ends what takes too long.
+    pub meter: &'a Meter,
     /// Levels entered.
     pub depth: usize,
 }
@@ -176,6 +179,7 @@ impl Merger<'_> {
             .chain(patch.iter().map(|(k, _)| k.value_smol()))
             .collect();
         for name in names {
+            self.meter.step()?;
             let from_patch = patch.iter_mut().find(|(key, _)| key.value() == name);
             let (key, value) = match from_patch {
                 Some((key, value)) => (Some(&*key), value.take()),

@@ -64,7 +64,7 @@ pub(crate) fn build<'a>(
     options: &'a BuildOptions,
     context: &mut Context<'a>,
 ) -> Result<ResourceMap> {
-    let loader = Loader::new(tree, dir, options)?;
+    let loader = Loader::new(tree, dir, options, context.meter.waited())?;
     let mut target = Target::load(loader, context, options.overlay.as_ref())?;
     target.choose_schemas(context, true)?;
     if !target.k.build_metadata.is_empty() {

@@ -26,6 +26,7 @@ impl Transformer for ImageTag {
         let routes = Route::all(&self.specs);
         let mut found = false;
         for resource in &mut objects.list {
+            context.check_time()?;
             if resource.node.object_kind() == "CustomResourceDefinition" {
                 continue;
             }

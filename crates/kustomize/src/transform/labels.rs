@@ -8,6 +8,7 @@ use crate::{
     error::{Error, Result},
     fields::{Create, Route},
     kustomization::model::FieldSpec,
+    meter::Meter,
     node::{Kind, Node, Tag},
     resource::Resource,
     resource_map::ResourceMap,
@@ -26,23 +27,29 @@ pub(crate) struct Annotations {
 }
 
 impl Transformer for Labels {
-    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
-        set_all(objects, &self.labels, &self.specs)
+    fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
+        set_all(objects, &self.labels, &self.specs, &context.meter)
     }
 }
 
 impl Transformer for Annotations {
-    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
-        set_all(objects, &self.annotations, &self.specs)
+    fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
+        set_all(objects, &self.annotations, &self.specs, &context.meter)
     }
 }
 
 const CREATE: Create = Create { kind: Kind::Map, tag: Tag::Map };
 
-fn set_all(objects: &mut ResourceMap, pairs: &BTreeMap<String, String>, specs: &[FieldSpec]) -> Result<()> {
+fn set_all(
+    objects: &mut ResourceMap,
+    pairs: &BTreeMap<String, String>,
+    specs: &[FieldSpec],
+    meter: &Meter,
+) -> Result<()> {
     let routes = Route::all(specs);
     for resource in &mut objects.list {
         for (key, value) in pairs {
+            meter.check(key.len() + value.len())?;
             set_pair(resource, key, value, &routes).map_err(Error::transform)?;
         }
         resource.touched |= !pairs.is_empty();

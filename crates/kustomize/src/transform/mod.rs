@@ -57,6 +57,7 @@ impl Configured<'_> {
     /// # Errors
     /// Those of the transformer.
     pub(crate) fn run(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
+        context.check_time().map_err(|error| error.located_at(Some(self.location.clone())))?;
         self.transformer
             .transform(objects, context)
             .map_err(|error| error.located_at(Some(self.location.clone())))?;

@@ -58,7 +58,7 @@ pub(crate) struct NamespaceTransformer {
 const CREATE: Create = Create { kind: Kind::Scalar, tag: Tag::Str };
 
 impl Transformer for NamespaceTransformer {
-    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
+    fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         if self.namespace.is_empty() {
             return Ok(());
         }
@@ -66,6 +66,7 @@ impl Transformer for NamespaceTransformer {
         let routes = self.routes(&own);
         let mut ids = Ids::new(objects);
         for at in 0..objects.list.len() {
+            context.check_time()?;
             let resource = &mut objects.list[at];
             let made_by_helm = resource.from_helm;
             if resource.node.is_empty() || made_by_helm {

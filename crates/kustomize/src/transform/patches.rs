@@ -199,6 +199,7 @@ impl Patches {
             context.notes.push(selects_nothing("the patch", target, objects));
         }
         for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
+            context.check_time()?;
             resource.remember_id();
             apply_json(resource, patch, places, true, context)?;
             restore_annotations(resource).map_err(Error::transform)?;
@@ -295,7 +296,8 @@ fn apply_strategic(resource: &mut Resource, patch: &Resource, context: &mut Cont
     resource.touched = true;
     context.meter.take_node(&patch.node, 0).map_err(Error::transform)?;
     let schemas = context.schemas.clone();
-    let mut merger = Merger { schemas: Some(&schemas), tracker: &mut context.tracker, depth: 0 };
+    let mut merger =
+        Merger { schemas: Some(&schemas), tracker: &mut context.tracker, meter: &context.meter, depth: 0 };
     let drops_annotations = drops_annotations(patch);
     let stays = merger
         .merge(&mut resource.node, patch.node.clone())

@@ -183,6 +183,7 @@ fn apply(
     let paths: &[String] = if target.field_paths.is_empty() { &default } else { &target.field_paths };
     let mut found = false;
     for (at, resource) in objects.list.iter_mut().enumerate() {
+        context.check_time()?;
         if !is_target(resource, &matcher, &rejects)? {
             continue;
         }

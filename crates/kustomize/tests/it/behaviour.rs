@@ -192,6 +192,20 @@ fn what_a_build_makes_is_counted() {
     }
 }
 
+/// Labels, items of lists and patches are few; what they mean for all objects takes its time.
+#[test]
+fn the_time_of_a_build_is_limited() {
+    let limits = Limits { time: std::time::Duration::ZERO, ..Limits::default() };
+    let options = BuildOptions { limits, ..BuildOptions::default() };
+    let tree = MemTree::from_files([
+        ("kustomization.yaml", "resources: [r.yaml]\nlabels:\n- pairs: {a: b}\n"),
+        ("r.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n"),
+    ]);
+    let error = build(&tree, "", &options).expect_err("the time is over");
+    assert_eq!(error.to_string(), "the build takes longer than 0 s; --limit-time raises the limit");
+    assert_eq!(error.kind(), tiphys_kustomize::ErrorKind::Limit);
+}
+
 /// Where each looks at all others, that takes minutes.
 #[test]
 fn thousands_of_generators_do_not_look_at_each_other() {
