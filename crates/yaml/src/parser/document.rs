@@ -123,20 +123,20 @@ impl<'a> Events<'a> {
                     seen_version = true;
                 }
                 TokenKind::TagDirective(tag) => {
-                    let tag = tag.as_ref().clone();
-                    if self.tag_directives.iter().any(|known| known.handle == tag.handle) {
-                        return self.fault(Mark::default(), "found duplicate %TAG directive", mark);
+                    let TagText { handle, suffix } = tag.as_ref().clone();
+                    match self.tag_directives.entry(handle) {
+                        Entry::Occupied(_) => {
+                            return self.fault(Mark::default(), "found duplicate %TAG directive", mark);
+                        }
+                        Entry::Vacant(free) => drop(free.insert(suffix)),
                     }
-                    self.tag_directives.push(tag);
                 }
                 _ => break,
             }
             self.scanner.take();
         }
         for (handle, prefix) in DEFAULT_TAG_DIRECTIVES {
-            if !self.tag_directives.iter().any(|known| known.handle == handle) {
-                self.tag_directives.push(TagText { handle: handle.to_owned(), suffix: prefix.to_owned() });
-            }
+            self.tag_directives.entry(handle.to_owned()).or_insert_with(|| prefix.to_owned());
         }
         Ok(())
     }

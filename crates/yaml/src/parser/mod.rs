@@ -7,7 +7,10 @@ mod event;
 mod flow;
 mod node;
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, hash_map::Entry},
+};
 
 use crate::{
     Comments, Error, ErrorKind, Profile, Span,
@@ -50,7 +53,8 @@ pub struct Events<'a> {
     states: Vec<State>,
     /// Starts of open collections, for messages.
     marks: Vec<Mark>,
-    tag_directives: Vec<TagText>,
+    /// By handle what it stands for.
+    tag_directives: HashMap<String, String>,
     depth: usize,
     head_comment: String,
     line_comment: String,
@@ -67,7 +71,7 @@ impl<'a> Events<'a> {
             state: State::StreamStart,
             states: Vec::new(),
             marks: Vec::new(),
-            tag_directives: Vec::new(),
+            tag_directives: HashMap::new(),
             depth: 0,
             head_comment: String::new(),
             line_comment: String::new(),

@@ -109,9 +109,8 @@ impl<'a> Events<'a> {
             let resolved = if handle.is_empty() {
                 suffix
             } else {
-                let known = self.tag_directives.iter().find(|known| known.handle == handle);
-                match known {
-                    Some(known) => format!("{}{suffix}", known.suffix),
+                match self.tag_directives.get(&handle) {
+                    Some(prefix) => format!("{prefix}{suffix}"),
                     None => return self.fault(start, "found undefined tag handle", tag_mark),
                 }
             };

@@ -211,3 +211,12 @@ fn events_end_after_the_first_fault() {
     assert!(events.last().is_some_and(Result::is_err));
     assert_eq!(events.iter().filter(|event| event.is_err()).count(), 1);
 }
+
+/// Where each is compared with all others, these are ten thousand million comparisons.
+#[test]
+fn many_tag_directives_take_linear_time() {
+    let directives: String = (0..100_000).map(|at| format!("%TAG !e{at}! tag:x{at},2000:\n")).collect();
+    assert_eq!(read(&format!("{directives}---\na: !e99999!str b\n")), json!({"a": "b"}));
+    let twice = fault(&format!("{directives}%TAG !e7! tag:y\n---\na: b\n"));
+    assert_eq!(twice, "yaml: line 100000: found duplicate %TAG directive");
+}
