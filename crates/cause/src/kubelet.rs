@@ -7,7 +7,7 @@ use crate::{
     pattern::{has_any, pattern},
 };
 
-pattern!(MISSING, r#"(secret|configmap)s? \\?"?([a-z0-9]([a-z0-9._-]*[a-z0-9])?)\\?"? not found"#);
+pattern!(MISSING, r#"((?i:secret|configmap))s? \\?"?([a-z0-9]([a-z0-9._-]*[a-z0-9])?)\\?"? not found"#);
 pattern!(NOT_REGISTERED, r#"object "([^"/]+)"/"([^"]+)" not registered"#);
 pattern!(KEY, r"couldn't find key (\S+) in (Secret|ConfigMap) (?:([^/\s]+)/)?(\S+)");
 // Programs say it in their own words: `key uri not found in secret jobs/rabbit`.

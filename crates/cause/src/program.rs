@@ -479,7 +479,8 @@ pub fn refused_values(log: &str) -> Vec<RefusedValue> {
             .iter()
             .skip(1)
             .flatten()
-            .map(|it| it.as_str().to_owned())
+            // Quotes inside of quotes are marked.
+            .map(|it| it.as_str().trim_end_matches('\\').to_owned())
             .filter(|it| it.chars().any(char::is_alphanumeric) && !is_flag(it))
             .collect();
         Some(RefusedValue { words, line: line.to_owned() })

@@ -19,6 +19,7 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             let others = if selected.is_empty() { cluster.pods_without_role(live) } else { Vec::new() };
             found.extend(selected.into_iter().chain(others).map(Object::from_live));
             found.extend(cluster.workloads_of(live).into_iter().map(Object::from_live));
+            found.extend(crate::cluster::services::awaited(cluster, live));
         }
         "EndpointSlice" | "Endpoints" => {
             found.extend(named("Service", live.label("kubernetes.io/service-name").or(Some(live.name()))));

@@ -76,8 +76,22 @@ fn data<'a>(cluster: &Cluster<'a>, namespace: &str, name: &str) -> impl Iterator
 
 /// Ends of the names of variables whose value is a host.
 const HOST_KEYS: &[&str] = &[
-    "HOST", "HOSTNAME", "SERVER", "ADDR", "ADDRESS", "ENDPOINT", "SERVICE", "URL", "URI", "BROKERS",
-    "UPSTREAM", "BACKEND",
+    "HOST",
+    "HOSTNAME",
+    "SERVER",
+    "ADDR",
+    "ADDRESS",
+    "ENDPOINT",
+    "SERVICE",
+    "URL",
+    "URI",
+    "BROKERS",
+    "UPSTREAM",
+    "BACKEND",
+    "HOSTS",
+    "ADDRESSES",
+    "ENDPOINTS",
+    "SERVERS",
 ];
 
 /// The addresses among settings, each with its setting.

@@ -148,6 +148,10 @@ pub(crate) fn empty_service(cluster: &Cluster<'_>, service: &Value) -> Option<Fi
             .suffers(object, "has no endpoints"),
         );
     }
+    // What an operator has not made yet bears no labels.
+    if services::awaited(cluster, service).is_some() {
+        return None;
+    }
     let near = near_labels(cluster, service, wanted).filter(|near| !near.1.is_empty())?;
     let selector = json!(wanted).to_string();
     // Where no workload was saved, the one that is meant may have no pods.

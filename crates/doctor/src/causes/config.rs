@@ -479,6 +479,24 @@ fn annotation_with(ill: &Ill<'_>, refused: &RefusedValue) -> Option<(String, Str
     Some((format!("spec.template.metadata.annotations.{key}"), format!("{key}={}", value.as_str()?)))
 }
 
+/// The ConfigMap beside a program that holds the key and the value which it refuses: it reads it over the API,
+/// and mounts nothing. With the key and the value.
+fn read_over_api(look: &Look<'_>, ill: &Ill<'_>, refused: &RefusedValue) -> Option<(Object, String, String)> {
+    let line = refused.line.replace("\\\"", "\"");
+    let quoted: Vec<&str> = line.split(['"', '\'', '`']).collect();
+    let beside = look.cluster.all("ConfigMap").iter().filter(|it| it.namespace() == ill.namespace());
+    let mut holders = beside.filter_map(|live| {
+        let data = live.get("data")?.as_object()?;
+        let (key, value) = data.iter().find(|(key, value)| {
+            let value = value.as_str().unwrap_or_default();
+            quoted.contains(&key.as_str()) && !value.is_empty() && line.contains(value)
+        })?;
+        Some((Object::from_live(live), key.clone(), value.as_str()?.to_owned()))
+    });
+    let found = holders.next()?;
+    holders.next().is_none().then_some(found)
+}
+
 /// A value that the program refuses, led back to where it is set.
 pub(crate) fn refused_value<'a>(
     look: &Look<'a>,
@@ -500,7 +518,10 @@ pub(crate) fn refused_value<'a>(
         })
     });
     let annotation = if setting.is_none() { annotation_with(ill, refused) } else { None };
+    let read =
+        if setting.is_none() && annotation.is_none() { read_over_api(look, ill, refused) } else { None };
     let (object, confidence) = match setting {
+        _ if read.is_some() => (read.as_ref().map(|(object, ..)| object.clone()).unwrap_or_default(), 0.8),
         Some(setting) if !setting.source.kind.is_empty() => (setting.source.clone(), 0.88),
         Some(_) => (ill.workload.clone(), 0.88),
         None if annotation.is_some() => (ill.workload.clone(), 0.88),
@@ -520,6 +541,9 @@ pub(crate) fn refused_value<'a>(
         finding = finding
             .field(setting.field.clone())
             .evidence(object.to_string(), format!("{}={}", setting.key, setting.value));
+    }
+    if let Some((object, key, value)) = read {
+        finding = finding.field(format!("data.{key}")).evidence(object.to_string(), format!("{key}={value}"));
     }
     if let Some((field, told)) = annotation {
         finding = finding.field(field).evidence(object.to_string(), told);

@@ -13,6 +13,7 @@ pub(crate) mod containers;
 pub(crate) mod control_plane;
 pub(crate) mod deletion;
 pub(crate) mod dns;
+mod experiments;
 pub(crate) mod gitops;
 pub(crate) mod image;
 pub(crate) mod ingress;
@@ -43,6 +44,7 @@ const SEARCHES: &[Search] = &[
     control_plane::find,
     pod_network::find,
     dns::find,
+    experiments::find,
     api::find,
     scheduling::find,
     volume::find,

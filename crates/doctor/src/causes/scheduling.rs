@@ -14,9 +14,53 @@ use crate::{
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    let mut found: Vec<Finding> = look.ill.iter().filter_map(|ill| unplaced(look, ill)).collect();
+    let found = look.ill.iter().filter_map(|ill| unplaced(look, ill)).collect();
+    let mut found = without_machines(found);
+    found.extend(look.ill.iter().filter_map(|ill| bound_to_nothing(look, ill)));
     found.extend(look.cluster.all("Job").iter().filter_map(|job| queued(look, job)));
     found
+}
+
+/// Workloads to which the autoscaler says the same wait for the same machines: one of them tells it all.
+fn without_machines(found: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in found {
+        let told = |it: &Finding| it.evidence.first().map(|evidence| evidence.text.clone());
+        let is_same = |known: &&mut Finding| {
+            finding.cause == Cause::ScheduleAutoscaler
+                && known.cause == finding.cause
+                && known.object.kind == finding.object.kind
+                && told(known) == told(&finding)
+        };
+        match kept.iter_mut().find(is_same) {
+            Some(known) => known.absorb(finding, "needs a node, too"),
+            None => kept.push(finding),
+        }
+    }
+    kept
+}
+
+/// A workload whose pods are bound to a node by its name, past the scheduler, and there is no such node.
+fn bound_to_nothing(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let is_lost = |pod: &&&Value| {
+        pod.str_at(&["status", "phase"]).is_none_or(|phase| phase == "Pending")
+            && pods::statuses(pod).next().is_none()
+    };
+    let pod = ill.pods.iter().find(is_lost)?;
+    let name = look.cluster.live(&ill.workload).and_then(pods::spec)?.str_at(&["nodeName"])?;
+    let is_bound = pod.str_at(&["spec", "nodeName"]) == Some(name);
+    let is_absent = look.cluster.has_kind("Node") && look.cluster.get("Node", "", name).is_none();
+    if !is_bound || !is_absent {
+        return None;
+    }
+    let workload = &ill.workload;
+    let summary = format!("the pods of {workload} are bound to the node {name}, which does not exist");
+    let finding = Finding::new(Cause::ScheduleNodeSelector, workload.clone(), 0.92, summary)
+        .field("spec.template.spec.nodeName")
+        .evidence(workload.to_string(), format!("nodeName: {name}"))
+        .since(ill.since)
+        .remedy("Take nodeName out of the template, or correct it.", &["kubectl get nodes".to_owned()]);
+    Some(ill.pods.iter().fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "has no node")))
 }
 
 /// A Job that a queue holds back: the queue is absent, or admits nothing.
@@ -196,6 +240,10 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
         && (selector_fits_none
             || taint.is_none() && resource.is_none() && !has(|it| matches!(it, Obstacle::Cordoned)))
     {
+        // A group of nodes that fits has none now, and gets none.
+        if let Some(finding) = no_scale_up(look, workload, &Object::from_live(pod)) {
+            return Some(finding);
+        }
         let wanted = wanted_labels(pod);
         let finding = new(
             Cause::ScheduleNodeSelector,
@@ -615,6 +663,30 @@ pub(crate) fn requested(spec: &Value, resource: &str) -> i128 {
     first.unwrap_or(0).max(sum)
 }
 
+/// What the autoscaler says of a pod for which it would add a node, and cannot.
+fn no_scale_up(look: &Look<'_>, workload: &Object, pod: &Object) -> Option<Finding> {
+    let event = look.cluster.events(pod).rfind(|event| {
+        event.reason == "FailedScaleUp"
+            || event.reason == "NotTriggerScaleUp"
+                && ["max node group size", "max limit", "max cluster", "backoff after failed scale-up"]
+                    .iter()
+                    .any(|words| event.message.contains(words))
+    })?;
+    Some(
+        Finding::new(
+            Cause::ScheduleAutoscaler,
+            workload.clone(),
+            0.9,
+            format!("{workload} needs a node, and the autoscaler cannot add one"),
+        )
+        .evidence(format!("Event of {pod}"), event.message.clone())
+        .remedy(
+            "Raise the maximum of the node group, or see why the cloud gives no machine.",
+            &["kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml".to_owned()],
+        ),
+    )
+}
+
 fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message: &str) -> Finding {
     let cluster = look.cluster;
     let workload = &ill.workload;
@@ -638,25 +710,8 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
         );
     }
     let object = Object::from_live(pod);
-    let autoscaler = cluster.events(&object).rfind(|event| {
-        event.reason == "FailedScaleUp"
-            || event.reason == "NotTriggerScaleUp"
-                && ["max node group size", "max limit", "max cluster", "backoff after failed scale-up"]
-                    .iter()
-                    .any(|words| event.message.contains(words))
-    });
-    if let Some(event) = autoscaler {
-        return Finding::new(
-            Cause::ScheduleAutoscaler,
-            workload.clone(),
-            0.9,
-            format!("{workload} needs a node, and the autoscaler cannot add one"),
-        )
-        .evidence(format!("Event of {object}"), event.message.clone())
-        .remedy(
-            "Raise the maximum of the node group, or see why the cloud gives no machine.",
-            &["kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml".to_owned()],
-        );
+    if let Some(finding) = no_scale_up(look, workload, &object) {
+        return finding;
     }
     if let Some(finding) = pool_limit(cluster, workload, &object, resource) {
         return finding;

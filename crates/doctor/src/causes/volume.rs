@@ -1,6 +1,6 @@
 //! Claims and volumes: no class, no volume, a driver that does not work, volumes that hang on another node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cause::{Address, Cause, absent, mount_fault};
 use tiphys_value::{ObjectExt as _, Value};
@@ -29,7 +29,10 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let denied = denied_drivers(look, &found);
     found.extend(denied);
     found.extend(look.cluster.all("PersistentVolume").iter().filter_map(|volume| undeleted(look, volume)));
-    found.extend(look.ill.iter().filter_map(|ill| mount(look, ill)));
+    let mounts: Vec<Finding> = look.ill.iter().filter_map(|ill| mount(look, ill)).collect();
+    let nodes = refused_nodes(look, &mounts);
+    found.extend(mounts);
+    found.extend(nodes);
     found.extend(look.ill.iter().filter_map(|ill| foreign(look, ill)));
     found
 }
@@ -65,6 +68,67 @@ fn denied_drivers(look: &Look<'_>, found: &[Finding]) -> Vec<Finding> {
         }))
     });
     denied.collect()
+}
+
+/// The words of a failed mount without what differs from one volume to the next.
+fn words_of_mount(text: &str) -> String {
+    let is_plain = |word: &&str| {
+        !word.contains(['/', '"']) && !word.chars().any(|c| c.is_ascii_digit()) || word.starts_with('(')
+    };
+    text.split_whitespace().filter(is_plain).collect::<Vec<_>>().join(" ")
+}
+
+/// Nodes on which several volumes of one driver cannot be mounted, all for the same reason, while the driver
+/// serves other nodes: the storage refuses the node, and not a volume.
+fn refused_nodes(look: &Look<'_>, mounts: &[Finding]) -> Vec<Finding> {
+    let mut groups: BTreeMap<(String, String, String), Vec<&Finding>> = BTreeMap::new();
+    let driver_of = |claim: &Object| {
+        let volume = look.cluster.live(claim)?.str_at(&["spec", "volumeName"])?;
+        look.cluster.get("PersistentVolume", "", volume)?.str_at(&["spec", "csi", "driver"])
+    };
+    let users = |claim: &Object| {
+        let pods = look.cluster.pods_in(&claim.namespace).iter();
+        pods.filter(|pod| crate::symptoms::mounts(pod, &claim.name)).copied().collect::<Vec<_>>()
+    };
+    for finding in mounts.iter().filter(|it| it.cause == Cause::VolumeMount) {
+        let Some(driver) = driver_of(&finding.object) else { continue };
+        let users = users(&finding.object);
+        let nodes: BTreeSet<&str> =
+            users.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).collect();
+        if let (Some(node), 1) = (nodes.first(), nodes.len())
+            && let Some(told) = finding.evidence.last()
+        {
+            let key = ((*node).to_owned(), driver.to_owned(), words_of_mount(&told.text));
+            groups.entry(key).or_default().push(finding);
+        }
+    }
+    let serves_others = |node: &str, driver: &str| {
+        look.cluster.all("PersistentVolumeClaim").iter().any(|claim| {
+            let claim = Object::from_live(claim);
+            driver_of(&claim) == Some(driver)
+                && users(&claim).iter().any(|pod| {
+                    pod.str_at(&["spec", "nodeName"]).is_some_and(|it| it != node) && pods::is_ready(pod)
+                })
+        })
+    };
+    let several =
+        groups.into_iter().filter(|((node, driver, _), list)| list.len() > 1 && serves_others(node, driver));
+    let found = several.map(|((node, driver, _), list)| {
+        let object = Object::new("Node", "", &node);
+        let summary =
+            format!("no volume of {driver} can be mounted on {object}, and on other nodes they can");
+        let remedy =
+            "See why the storage refuses this node: a block list, its driver, its kernel, its network.";
+        let commands = [format!("kubectl get pods -A -o wide --field-selector spec.nodeName={node}")];
+        let finding = Finding::new(Cause::VolumeMount, object, 0.92, summary).remedy(remedy, &commands);
+        list.into_iter().fold(finding, |finding, it| {
+            let told = it.evidence.last().cloned();
+            let finding =
+                told.into_iter().fold(finding, |finding, told| finding.evidence(told.source, told.text));
+            finding.suffers(it.object.clone(), "cannot be mounted there")
+        })
+    });
+    found.collect()
 }
 
 /// A volume whose claim is gone and that its driver does not delete.

@@ -129,6 +129,20 @@ fn is_complaint(condition: &Value) -> bool {
 /// Words with which a message about a failure begins.
 const FAILED_TO: &[&str] = &["cannot ", "can't ", "failed ", "error ", "unable ", "could not ", "invalid "];
 
+/// Words by which another side is told to have refused, or not to have answered.
+const REFUSED: &[&str] = &[
+    "authentication required",
+    "authentication failed",
+    "unauthorized",
+    "access denied",
+    "accessdenied",
+    "permission denied",
+    "connection refused",
+    "no such host",
+    "i/o timeout",
+    "x509:",
+];
+
 /// Operators invent conditions: what they mean is told by the reason, or by how the message begins.
 fn is_failure(condition: &Value) -> bool {
     let text = |key: &str| condition.str_at(&[key]).unwrap_or_default();
@@ -137,7 +151,8 @@ fn is_failure(condition: &Value) -> bool {
     let is_open = text("status") == "Unknown" && FAILURES.iter().any(|word| text("reason").contains(word));
     (text("status") == "False" || is_open)
         && (FAILURES.iter().any(|word| text("reason").contains(word))
-            || FAILED_TO.iter().any(|word| message.starts_with(word)))
+            || FAILED_TO.iter().any(|word| message.starts_with(word))
+            || REFUSED.iter().any(|word| message.contains(word)))
         && !NEGATIVE.iter().chain(ABILITIES).any(|word| text("type").contains(word))
 }
 

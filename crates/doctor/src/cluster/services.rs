@@ -2,6 +2,8 @@
 
 use tiphys_value::{Map, ObjectExt as _, Value};
 
+use crate::Object;
+
 use super::{Cluster, items, pods, selector};
 
 /// The selector of a Service, if it has one.
@@ -98,4 +100,23 @@ impl<'a> Cluster<'a> {
         });
         ready || listed || self.pods_of(service).iter().any(|pod| pods::is_ready(pod))
     }
+}
+
+/// The custom resource whose pods a Service selects by the resource's name, while it has none: a virtual
+/// machine, a database.
+pub(crate) fn awaited(cluster: &Cluster<'_>, service: &Value) -> Option<Object> {
+    let wanted = selector(service)?;
+    if !cluster.pods_of(service).is_empty() || !cluster.workloads_of(service).is_empty() {
+        return None;
+    }
+    // Labels of operators bear the name of their group before the slash.
+    let named = wanted.iter().filter_map(|(key, value)| Some((key.split_once('/')?.0, value.as_str()?)));
+    let named: Vec<(&str, &str)> = named.collect();
+    let objects = cluster.case.objects.iter().filter(|it| it.namespace() == service.namespace());
+    let mut makers = objects.filter(|live| {
+        let group = live.gvk().group;
+        let is_of = |domain: &str| group.ends_with(domain) || domain.ends_with(group.as_str());
+        group.contains('.') && named.iter().any(|(domain, name)| *name == live.name() && is_of(domain))
+    });
+    makers.next().map(Object::from_live)
 }

@@ -466,9 +466,21 @@ fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, sour
         .evidence(source, &complaint.line)
         .remedy("Bring the dependency back: free its connections, unseal it, or give it a leader.", &[]);
     let finding = if is_unseen { finding.not_known() } else { finding };
+    // Members that wait for one which never came tell only that it is not there.
+    let lacks_member = object == ill.workload
+        && ill
+            .pods
+            .iter()
+            .any(|pod| pods::statuses(pod).all(|it| pods::ended(it).is_none() && !has_begun(it)));
+    let finding = if lacks_member { finding.shallow() } else { finding };
     let finding = match service {
         Some(service) if look.is_ill_behind(service) => finding.below(Object::from_live(service)),
         _ => finding,
     };
     caller.suffers(finding, "is not served")
+}
+
+/// Whether a container runs, or did.
+fn has_begun(status: &Value) -> bool {
+    status.at(&["state", "running"]).is_some() || status.at(&["lastState", "terminated"]).is_some()
 }

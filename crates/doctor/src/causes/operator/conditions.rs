@@ -154,6 +154,14 @@ fn lacking_right(look: &Look<'_>, live: &Value, operators: &[Object], words: &st
     Some(rights.evidence(object.to_string(), words).suffers(object, "is not cared for"))
 }
 
+/// Whether a resource stands for a repository of Git.
+fn fetches_from_git(live: &Value) -> bool {
+    let address = ["repo", "repoURL", "url"].iter().find_map(|key| live.str_at(&["spec", key]));
+    address.is_some_and(|address| {
+        address.ends_with(".git") || address.starts_with("ssh://") || address.starts_with("git@")
+    }) || live.kind().starts_with("Git") && address.is_some()
+}
+
 /// Kinds that stand for machines, and for what orders them.
 const MACHINES: &[&str] = &["NodeClaim", "Machine", "MachineSet", "MachineDeployment", "MachinePool"];
 
@@ -167,6 +175,10 @@ fn by_words(look: &Look<'_>, live: &Value, operators: &[Object], said: &Said) ->
     if MACHINES.contains(&live.kind()) && tells_of_cloud_limit(words) {
         let remedy = "Raise the limit of the account, or ask for machines that the cloud has.";
         return Some(new(Cause::ScheduleAutoscaler, 0.9, "gets no machine from the cloud", remedy));
+    }
+    if fetches_from_git(live) && tiphys_cause::delivery_fault(words) == Some(Cause::GitopsSourceAuth) {
+        let remedy = "Correct the login to the repository.";
+        return Some(new(Cause::GitopsSourceAuth, 0.9, "is not let in by its repository", remedy));
     }
     if is_denied(words) {
         let remedy = "Give the operator's identity the rights that the condition names.";

@@ -18,10 +18,11 @@ const TOLD: &[Cause] = &[
     Cause::OperatorReference,
     Cause::OperatorCloudCredentials,
     Cause::ScheduleAutoscaler,
+    Cause::GitopsSourceAuth,
     Cause::ExternalDown,
 ];
 /// Words that are too few to tell whether two resources mean the same.
-const FEWEST: usize = 4;
+const FEWEST: usize = 3;
 /// Letters and digits from which on a word is an identity, and differs from one request to the next.
 const IDENTITY: usize = 8;
 /// How far owners are followed.
@@ -111,7 +112,18 @@ fn are_siblings(look: &Look<'_>, one: &Object, two: &Object) -> bool {
         named.filter(|it| is_shared(it)).collect::<Vec<_>>()
     };
     let others = named(two);
-    named(one).iter().any(|it| others.contains(it))
+    named(one).iter().any(|it| others.contains(it)) || share_login(look, one, two)
+}
+
+/// Whether two resources of a namespace name the same Secret by its name alone, as `clientSecretName`.
+fn share_login(look: &Look<'_>, one: &Object, two: &Object) -> bool {
+    let logins = |object: &Object| {
+        let spec = look.cluster.live(object).and_then(|live| live.get("spec")?.as_object());
+        let fields = spec.into_iter().flatten().filter(|(key, _)| key.ends_with("SecretName"));
+        fields.filter_map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    };
+    let others = logins(two);
+    one.namespace == two.namespace && logins(one).iter().any(|it| others.contains(it))
 }
 
 #[cfg(test)]

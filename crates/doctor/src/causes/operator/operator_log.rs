@@ -33,7 +33,8 @@ pub(super) fn told_by_operator(look: &Look<'_>, live: &Value, operators: &[Objec
                 .or_else(|| missing_key(look, live, line))
                 .or_else(|| missing_data(look, live, line))
                 .or_else(forbidden)?;
-            let is_sure = found.is_asserted() && found.object != object;
+            let is_own = found.cause == Cause::OperatorReference;
+            let is_sure = found.is_asserted() && (is_own || found.object != object);
             is_sure.then(|| found.evidence(log.source(), line).suffers(object.clone(), "its operator fails"))
         })
     });
@@ -83,9 +84,12 @@ fn missing_data(look: &Look<'_>, live: &Value, line: &str) -> Option<Finding> {
     }
     let resource = Object::from_live(live);
     let summary = format!("{object} does not exist, and {resource} needs it");
-    // What a resource names itself is its own fault, and told as such; what is behind another one is not.
+    // What a resource names itself is its own fault; what is behind another one is not.
     if dependencies::upstream(look.cluster, &resource).contains(&object) {
-        return None;
+        let summary = format!("{resource} names {object}, which does not exist");
+        let finding = Finding::new(Cause::OperatorReference, resource.clone(), 0.88, summary)
+            .remedy(format!("Make {object}, or correct the reference."), &[]);
+        return Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below));
     }
     let finding = Finding::new(Cause::ConfigMissing, object.clone(), 0.88, summary)
         .remedy(format!("Make {object}, or correct the reference."), &[]);
