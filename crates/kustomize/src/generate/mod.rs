@@ -71,7 +71,7 @@ pub(crate) fn make_data(
     if args.name.is_empty() {
         return Err(Error::transform("a configmap must have a name"));
     }
-    let data = pairs::load(args, loader)?;
+    let data = pairs::load(args, loader, &context.meter)?;
     // In base64 it is a third more, and in lines once more.
     context.meter.check(data.values().map(|bytes| 2 * bytes.len()).sum())?;
     let node = build(kind, args, &data).map_err(Error::transform)?;

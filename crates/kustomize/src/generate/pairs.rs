@@ -8,16 +8,25 @@ use crate::{
     error::{Context as _, Error, Result},
     kustomization::model::GeneratorArgs,
     loader::Loader,
+    meter::Meter,
 };
 
 type Pair = (String, Vec<u8>);
+
+/// What a key takes beside its texts until it is printed, in bytes, about: as a pair, as nodes, as JSON twice, and
+/// with its origin.
+const KEY: usize = 1 << 10;
 
 /// Loads all pairs: env files, literals, files.
 ///
 /// # Errors
 /// Sources that cannot be read, keys given twice.
-pub(super) fn load(args: &GeneratorArgs, loader: &Loader<'_>) -> Result<BTreeMap<String, Vec<u8>>> {
-    let pairs = load_sources(args, loader).context(|| "loading KV pairs")?;
+pub(super) fn load(
+    args: &GeneratorArgs,
+    loader: &Loader<'_>,
+    meter: &Meter,
+) -> Result<BTreeMap<String, Vec<u8>>> {
+    let pairs = load_sources(args, loader, meter).context(|| "loading KV pairs")?;
     let mut known = BTreeMap::new();
     for (key, value) in pairs {
         if known.insert(key.clone(), value).is_some() {
@@ -30,19 +39,23 @@ pub(super) fn load(args: &GeneratorArgs, loader: &Loader<'_>) -> Result<BTreeMap
     Ok(known)
 }
 
-fn load_sources(args: &GeneratorArgs, loader: &Loader<'_>) -> Result<Vec<Pair>> {
+fn load_sources(args: &GeneratorArgs, loader: &Loader<'_>, meter: &Meter) -> Result<Vec<Pair>> {
     let list = |sources: &[String]| format!("[{}]", sources.join(" "));
     let mut pairs = Vec::new();
     for path in &args.envs {
-        let found = loader.load(path).and_then(|bytes| env_pairs(&bytes));
+        let found = loader.load(path).and_then(|bytes| env_pairs(&bytes, meter));
         pairs.extend(found.context(|| format!("env source files: {}", list(&args.envs)))?);
     }
     for literal in &args.literals {
+        meter.check(KEY)?;
         pairs.push(literal_pair(literal).context(|| format!("literal sources {}", list(&args.literals)))?);
     }
     for source in &args.files {
-        let found =
-            file_source(source).and_then(|(key, path)| loader.load(&path).map(|bytes| (key, bytes.to_vec())));
+        let found = file_source(source).and_then(|(key, path)| {
+            let bytes = loader.load(&path)?;
+            meter.check(KEY + bytes.len())?;
+            Ok((key, bytes.to_vec()))
+        });
         pairs.push(found.context(|| format!("file sources: {}", list(&args.files)))?);
     }
     Ok(pairs)
@@ -88,7 +101,7 @@ fn file_source(source: &str) -> Result<(String, String)> {
 }
 
 /// The lines of an env file; a line without `=` is a key with an empty value.
-fn env_pairs(bytes: &[u8]) -> Result<Vec<Pair>> {
+fn env_pairs(bytes: &[u8], meter: &Meter) -> Result<Vec<Pair>> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF".as_slice()).unwrap_or(bytes);
     let mut pairs = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -105,6 +118,7 @@ fn env_pairs(bytes: &[u8]) -> Result<Vec<Pair>> {
             continue;
         }
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        meter.check(KEY + text.len())?;
         if !key.is_empty() {
             pairs.push((key.to_owned(), value.as_bytes().to_vec()));
         }
@@ -117,7 +131,8 @@ mod tests {
     use super::*;
 
     fn env(text: &str) -> Vec<(String, String)> {
-        let pairs = env_pairs(text.as_bytes()).unwrap();
+        let meter = Meter::new(8 << 20, std::time::Duration::MAX);
+        let pairs = env_pairs(text.as_bytes(), &meter).unwrap();
         pairs.into_iter().map(|(key, value)| (key, String::from_utf8(value).unwrap())).collect()
     }
 
@@ -126,6 +141,13 @@ mod tests {
         let pairs = env("\u{feff}# c\nA=1 \n  B=\"x\"\r\n\nC\n=d\nE=f=g\n");
         let expected = [("A", "1 "), ("B", "\"x\""), ("C", ""), ("E", "f=g")];
         assert_eq!(pairs, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    }
+
+    #[test]
+    fn every_line_counts_in_the_memory() {
+        let meter = Meter::new(8 << 20, std::time::Duration::MAX);
+        let fault = env_pairs("A\n".repeat(10_000).as_bytes(), &meter).unwrap_err();
+        assert_eq!(fault.to_string(), "the build makes more than 8 MiB; --limit-memory raises the limit");
     }
 
     #[test]
