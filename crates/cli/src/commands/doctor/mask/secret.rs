@@ -1,5 +1,7 @@
 //! Secrets without their values.
 
+use std::collections::BTreeSet;
+
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, json};
 
@@ -10,11 +12,12 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const FIELDS: [&str; 7] = ["apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"];
 
 /// Takes every value out of a Secret and leaves its keys. Public certificates stay, and of the credentials of
-/// image registries the hosts. Annotations that repeat the object go.
+/// image registries the hosts. Annotations that repeat the object go, and those that hold a value lose theirs.
 pub(crate) fn strip_secret(secret: &mut Map<String, Value>) {
     let kind = secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     // Whatever else stands there is a field that was misspelt, or one that nobody knows yet.
     secret.retain(|field, _| FIELDS.contains(&field.as_str()));
+    let values = values_of(secret);
     for (field, is_encoded) in [("data", true), ("stringData", false)] {
         let Some(values) = secret.get_mut(field) else { continue };
         match values.as_object_mut() {
@@ -30,7 +33,41 @@ pub(crate) fn strip_secret(secret: &mut Map<String, Value>) {
         annotations.remove(LAST_APPLIED);
         // Of tools that keep what they applied under names of their own.
         annotations.retain(|_, value| !value.as_str().is_some_and(|text| text.trim_start().starts_with('{')));
+        for value in annotations.values_mut().filter(|value| holds_any(value, &values)) {
+            *value = Value::String(String::new());
+        }
     }
+}
+
+/// A value that is shorter stands in any text, and is no secret: `1`, `app`, `true`.
+const SHORTEST: usize = 5;
+
+/// The values of a Secret, plain and as they are written, and each line of those that have several.
+fn values_of(secret: &Map<String, Value>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (field, is_encoded) in [("data", true), ("stringData", false)] {
+        let values = secret.get(field).and_then(Value::as_object).into_iter().flat_map(Map::values);
+        for text in values.filter_map(Value::as_str) {
+            let decoded = is_encoded.then(|| BASE64_STANDARD.decode(text.trim()).ok()).flatten();
+            let plain = match &decoded {
+                Some(bytes) => String::from_utf8_lossy(bytes),
+                None => text.into(),
+            };
+            found.insert(text.trim().trim_end_matches('=').to_owned());
+            found.insert(BASE64_STANDARD.encode(plain.trim()).trim_end_matches('=').to_owned());
+            found.insert(plain.trim().to_owned());
+            found.extend(plain.lines().map(|line| line.trim().to_owned()));
+        }
+    }
+    found.retain(|value| value.len() >= SHORTEST);
+    found
+}
+
+/// Whether a text is one of the values, or holds one. Of very many values any text is taken for one.
+fn holds_any(text: &Value, values: &BTreeSet<String>) -> bool {
+    const MOST: usize = 1_000;
+    values.len() > MOST
+        || text.as_str().is_some_and(|text| values.iter().any(|value| text.contains(value.as_str())))
 }
 
 /// What of a value may be seen by everybody, in the form of the value.
@@ -93,6 +130,20 @@ mod tests {
         assert_eq!(stripped["data"], json!({"password": "", "empty": ""}));
         assert_eq!(stripped["metadata"]["annotations"], json!({"team": "shop"}));
         assert!(!stripped.to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn annotations_that_hold_a_value_lose_theirs() {
+        let encoded = |text: &str| BASE64_STANDARD.encode(text);
+        let stripped = stripped(json!({"kind": "Secret",
+            "data": {"password": encoded("hunter2\n"), "rows": encoded("first-line\nsecond-line\n"), "flag": encoded("true")},
+            "stringData": {"token": "s3cr3t-token"}, "metadata": {"annotations": {
+                "plain": "hunter2", "within": "psql://u:hunter2@db", "encoded": encoded("hunter2"), "line": "second-line",
+                "written": encoded("hunter2\n"), "token": "Bearer s3cr3t-token", "team": "shop", "replicate": "true"}}}));
+        let annotations = stripped["metadata"]["annotations"].as_object().unwrap();
+        let left: Vec<&str> =
+            annotations.values().filter_map(Value::as_str).filter(|it| !it.is_empty()).collect();
+        assert_eq!((annotations.len(), left), (8, vec!["true", "shop"]));
     }
 
     #[test]
