@@ -8,6 +8,7 @@
 
 #[allow(clippy::disallowed_methods, reason = "the one tree that is on a disk")]
 mod broken_links;
+mod confined;
 #[allow(clippy::disallowed_methods, reason = "the one tree that is on a disk")]
 mod disk;
 mod error;
@@ -24,6 +25,7 @@ mod write;
 use std::sync::Arc;
 
 pub use broken_links::BrokenLink;
+pub use confined::ConfinedTree;
 pub use disk::{DiskTree, OnDisk};
 pub use error::{VfsError, VfsErrorKind};
 pub use listed_tree::{Contents, Entry, ListedTree};

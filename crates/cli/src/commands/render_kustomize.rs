@@ -11,7 +11,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use tiphys_kustomize::{BuildOptions, LoadRestrictor, RemoteLoader, Reorder, RepoUrl};
 use tiphys_render::HelmCharts;
-use tiphys_vfs::{DiskTree, FileTree};
+use tiphys_vfs::{ConfinedTree, DiskTree, FileTree};
+
+use super::render_helm::reach;
 
 /// Which kustomization, and how. Of a flag that is given twice the last counts.
 #[derive(Debug, clap::Args)]
@@ -158,7 +160,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             options.load_restrictor = LoadRestrictor::RootOnly;
             (RemoteLoader::repository(&*fetcher, &url)?, url.folder)
         }
-        None => on_disk(&args.dir)?,
+        None => on_disk(&args.dir, args.load_restrictor)?,
     };
     let mut warnings = Vec::new();
     let build = tiphys_kustomize::build_with_warnings(&*tree, &dir, &options, &mut warnings);
@@ -175,12 +177,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A folder of this machine. Bases may lie anywhere above it, so the tree is the whole disk; what may be read
-/// of it is the load restrictor's business.
-fn on_disk(dir: &Path) -> anyhow::Result<(Arc<dyn FileTree>, String)> {
+/// A folder of this machine. Its paths are those of the whole disk, and bases lie in its repository; only who
+/// trusts the kustomization with all files lets it leave that.
+fn on_disk(dir: &Path, restrictor: Restrictor) -> anyhow::Result<(Arc<dyn FileTree>, String)> {
     let dir = resolve(dir)?;
+    let tree: Arc<dyn FileTree> = match restrictor {
+        Restrictor::RootOnly => Arc::new(ConfinedTree::open(reach(&dir))?),
+        Restrictor::None => Arc::new(DiskTree::open("/")?),
+    };
     let dir = dir.to_str().context("the folder's path is not UTF-8")?.trim_start_matches('/');
-    Ok((Arc::new(DiskTree::open("/")?), dir.to_owned()))
+    Ok((tree, dir.to_owned()))
 }
 
 /// The folder to build without links; what is not there is told in kustomize's words.

@@ -21,6 +21,36 @@ fn a_kustomization_may_stand_behind_an_address() {
 }
 
 #[test]
+fn a_kustomization_stays_in_its_repository() {
+    let out = |repo: &Repo| repo.path("").parent().map(|place| place.join("outside")).unwrap();
+    let repo = Repo::with(&[
+        ("base/map.yaml", MAP),
+        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/over/kustomization.yaml", "resources: [../../base]\n"),
+        ("apps/above/kustomization.yaml", "resources: [../../../outside]\n"),
+        ("apps/linked/kustomization.yaml", "resources: [../../link]\n"),
+    ]);
+    std::fs::create_dir(out(&repo)).unwrap();
+    std::fs::write(out(&repo).join("map.yaml"), MAP.replace("settings", "of-another")).unwrap();
+    std::fs::write(out(&repo).join("kustomization.yaml"), "resources: [map.yaml]\n").unwrap();
+    std::os::unix::fs::symlink("../outside", repo.path("link")).unwrap();
+    repo.git_init();
+    repo.run(&["render", "kustomize", "repo/apps/over"]).expect(0, &["name: settings"]);
+    for folder in ["repo/apps/above", "repo/apps/linked"] {
+        let run = repo.run(&["render", "kustomize", folder]);
+        run.expect(1, &["is not in or below"]);
+        assert!(!run.stdout().contains("of-another"));
+        repo.run(&["render", "kustomize", "--load-restrictor=none", folder]).expect(0, &["name: of-another"]);
+    }
+    // Without a repository around it, the bases lie where the command runs.
+    let beside = out(&repo).join("over");
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::write(beside.join("kustomization.yaml"), "resources: [../../repo/base]\n").unwrap();
+    let run = repo.run(&["render", "kustomize", beside.to_str().unwrap()]);
+    run.expect(0, &["name: settings"]);
+}
+
+#[test]
 fn charts_see_the_versions_of_the_flags() {
     let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {version: {{ .Capabilities.KubeVersion }}, has: {{ .Capabilities.APIVersions.Has \"x/v1\" | quote }}}\n";
     let repo = Repo::with(&[

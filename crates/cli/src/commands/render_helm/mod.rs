@@ -258,9 +258,9 @@ fn repository(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|folder| folder.join(".git").exists())
 }
 
-/// The folder within which a chart may name others by `file://`: its repository, where the person stands if that
-/// is above it, or what it lies in.
-fn reach(chart: &Path) -> PathBuf {
+/// The folder within which a chart may name others by `file://`, and a kustomization its bases: its repository,
+/// where the person stands if that is above it, or what it lies in.
+pub(super) fn reach(chart: &Path) -> PathBuf {
     let here = std::env::current_dir().and_then(|it| it.canonicalize()).ok();
     let here = here.filter(|here| chart != here && chart.starts_with(here));
     repository(chart)
