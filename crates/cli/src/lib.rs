@@ -20,6 +20,7 @@ mod generators;
 mod local_clusters;
 mod local_repositories;
 mod migrate;
+mod named_file;
 mod plugins;
 mod rehearse;
 mod repository;

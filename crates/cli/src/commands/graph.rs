@@ -1,8 +1,7 @@
 //! `tiphys graph [PATH]`.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use tiphys_check::Survey;
 use tiphys_diag::sanitize;
@@ -137,7 +136,7 @@ fn read(args: &Args) -> anyhow::Result<Survey> {
 /// Compares the order with a file.
 fn compare(survey: &Survey, plans: &[Plan], file: &PathBuf) -> anyhow::Result<()> {
     let read = || -> anyhow::Result<_> {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = crate::named_file::read_text(file)?;
         expectation(&text).map_err(|why| anyhow::anyhow!("{} {why}", file.display()))
     };
     let expected = read().map_err(|error| WrongUse(format!("{error:#}")))?;

@@ -32,7 +32,7 @@ struct Parts {
 /// It cannot be read, is no list, or one of them is no fault.
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Timed>> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = crate::named_file::read_text(path)?;
     parse(&text).with_context(|| shown.to_string())
 }
 
