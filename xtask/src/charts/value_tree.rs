@@ -226,8 +226,7 @@ impl ValueTree {
     /// Leaves out what nothing can be said of: what is below values that are handed on as they are.
     pub(super) fn prune(&mut self) {
         if self.is_whole && !self.is_strict || self.children.keys().any(|key| !is_plain(key)) {
-            self.children.clear();
-            self.is_strict = false;
+            self.forget_children();
         }
         // What holds for every key holds for those that are named, too.
         if let Some(any) = self.children.get(ANY).cloned() {
@@ -238,9 +237,15 @@ impl ValueTree {
         self.children.values_mut().for_each(Self::prune);
         let is_open = self.children.contains_key(ANY);
         if is_open && self.children.values().all(|child| child.children.is_empty()) {
-            self.children.clear();
-            self.is_strict = false;
+            self.forget_children();
         }
+    }
+
+    /// Takes every key below, also where another version knows some of them.
+    fn forget_children(&mut self) {
+        self.children.clear();
+        self.is_strict = false;
+        self.is_whole = true;
     }
 
     /// The tree that a table says, as [`Self::to_table`] writes it.

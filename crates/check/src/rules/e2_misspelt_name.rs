@@ -9,6 +9,9 @@
 //! `F4-no-backend` and `F4-route-refused` tell more. A name that no object can have, such as one with a slash,
 //! is told everywhere.
 //!
+//! Of issuers, stores of secrets and Gateways it is also told where the one that is there, and that others name,
+//! has a word more or less, or goes on where the name ends: `letsencrypt-prod` for `letsencrypt-production`.
+//!
 //! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`,
 //! `CreateContainerConfigError`, a route without a parent.
 //!
@@ -93,7 +96,122 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    word_twins(context, &known, &mut once);
     once.report(report);
+}
+
+/// A reference by kind and name.
+struct KindReference<'a> {
+    object: &'a Object,
+    kind: &'a str,
+    name: &'a str,
+    namespace: Option<&'a str>,
+    path: FieldPath,
+}
+
+/// Tells of references to shared objects that nothing makes, where one that is there and that others name
+/// differs in one word.
+fn word_twins(context: &Context<'_>, known: &BTreeMap<&str, Vec<&Object>>, once: &mut Once) {
+    const ENOUGH: usize = 3;
+    let mut all = Vec::new();
+    for object in context.survey.objects.iter().filter(|it| matches!(it.owner, Owner::Unit(_))) {
+        if !unrendered_files::is_from_unused_chart(context.survey, object) {
+            gather_references(object, object.value(), &FieldPath::default(), &mut all, 0);
+        }
+    }
+    let mut named: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for it in &all {
+        named.entry((it.kind, it.name)).or_default().insert(it.object.rendered.location.file.as_ref());
+    }
+    for it in &all {
+        let others = known.get(it.kind).map(Vec::as_slice).unwrap_or_default();
+        let is_there = |other: &&Object| other.key.name == it.name || placeholders::is_in(&other.key.name);
+        let is_once = named.get(&(it.kind, it.name)).is_some_and(|files| files.len() == 1);
+        if placeholders::is_in(it.name) || !is_once || others.iter().any(is_there) {
+            continue;
+        }
+        let is_beside = |other: &&&Object| match (stated_namespace(other), it.namespace) {
+            (Some(own), Some(wanted)) => own == wanted || it.kind.starts_with("Cluster"),
+            _ => true,
+        };
+        let near = others.iter().filter(is_beside).filter(|other| differs_by_word(it.name, &other.key.name));
+        let near: Vec<&Object> = near.copied().collect();
+        let Some(meant) = near.first().filter(|first| near.iter().all(|it| it.key.name == first.key.name))
+        else {
+            continue;
+        };
+        let used = named.get(&(it.kind, meant.key.name.as_str())).map_or(0, BTreeSet::len);
+        if used < ENOUGH || it.name.contains('-') && is_made(context, it.name) {
+            continue;
+        }
+        let misnamed = Misnamed { kind: it.kind, name: it.name, path: &it.path, meant };
+        let why = "what names it waits for it, or leads nowhere";
+        once.add(it.name, misnamed.finding(&RULE, context, it.object, "nothing makes", why));
+    }
+}
+
+/// The references of an object to issuers, stores of secrets and Gateways.
+fn gather_references<'a>(
+    object: &'a Object,
+    value: &'a Value,
+    path: &FieldPath,
+    found: &mut Vec<KindReference<'a>>,
+    depth: usize,
+) {
+    const MAX_DEPTH: usize = 32;
+    const KINDS: [&str; 5] = ["ClusterIssuer", "ClusterSecretStore", "Gateway", "Issuer", "SecretStore"];
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let mut note = |reference: &'a Value, path: &FieldPath, usual: &'a str| {
+        let kind = Some(text(reference, "kind")).filter(|kind| !kind.is_empty()).unwrap_or(usual);
+        let name = text(reference, "name");
+        if KINDS.contains(&kind) && !name.is_empty() {
+            let namespace = reference.str_at(&["namespace"]).or_else(|| stated_namespace(object));
+            found.push(KindReference { object, kind, name, namespace, path: path.key("name") });
+        }
+    };
+    match value {
+        Value::Object(map) => {
+            for (key, below) in map {
+                let place = path.key(key);
+                match key.as_str() {
+                    "issuerRef" => note(below, &place, "Issuer"),
+                    "secretStoreRef" => note(below, &place, "SecretStore"),
+                    "parentRefs" => {
+                        for (at, parent) in below.as_array().into_iter().flatten().enumerate() {
+                            note(parent, &place.index(at), "Gateway");
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            for (key, below) in map {
+                gather_references(object, below, &path.key(key), found, depth + 1);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                gather_references(object, item, &path.index(at), found, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether one of two names has a word more than the other, or goes on where the other one ends.
+fn differs_by_word(one: &str, other: &str) -> bool {
+    const SHORTEST: usize = 8;
+    let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    let words: Vec<&str> = long.split('-').collect();
+    let is_word_less = (0..words.len()).any(|at| {
+        let rest: Vec<&str> =
+            words.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, word)| *word).collect();
+        !rest.is_empty() && rest.join("-") == short
+    });
+    let goes_on = short.len() >= SHORTEST
+        && long.strip_prefix(short).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+    is_word_less || goes_on
 }
 
 /// Tells of references by kind and name whose name no object of the kind can have: names are those of hosts

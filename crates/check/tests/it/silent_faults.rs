@@ -602,3 +602,35 @@ fn an_output_of_a_workflow_has_a_global_name() {
     assert_eq!(of("").len(), 1, "{:?}", of(""));
     assert_eq!(of(", globalName: sum").len(), 0);
 }
+
+#[test]
+fn an_issuer_that_others_name_by_another_word_is_meant() {
+    let of = |name: &str, made: &str| {
+        let certificate = |at: &str, issuer: &str| {
+            format!(
+                "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {{name: {at}, namespace: shop}}\nspec:\n  secretName: {at}\n  dnsNames: [{at}.example.com]\n  issuerRef:\n    kind: ClusterIssuer\n    name: {issuer}\n"
+            )
+        };
+        let issuer = format!(
+            "apiVersion: cert-manager.io/v1\nkind: ClusterIssuer\nmetadata: {{name: {made}}}\nspec: {{selfSigned: {{}}}}\n"
+        );
+        let usual = ["a", "b", "c"].map(|at| certificate(at, "letsencrypt-production"));
+        let odd = certificate("web", name);
+        found(
+            "E2-misspelt-name",
+            &[
+                ("issuers/issuer.yaml", issuer.as_str()),
+                ("a/a.yaml", usual[0].as_str()),
+                ("b/b.yaml", usual[1].as_str()),
+                ("c/c.yaml", usual[2].as_str()),
+                ("web/web.yaml", odd.as_str()),
+            ],
+        )
+        .len()
+    };
+    assert_eq!(of("letsencrypt-prod", "letsencrypt-production"), 1);
+    assert_eq!(of("letsencrypt-production", "letsencrypt-production"), 0);
+    // Nothing says that the one is the other.
+    assert_eq!(of("selfsigned", "letsencrypt-production"), 0);
+    assert_eq!(of("letsencrypt-prod", "letsencrypt-staging"), 0);
+}

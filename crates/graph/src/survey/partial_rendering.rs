@@ -133,7 +133,18 @@ impl Part {
                 }
                 Err(_) if is_out_of_reach(&missed) => return,
                 // What does not build without the rest may well build with it.
-                Err(_) if here.gave_nothing() => return,
+                Err(error) if here.gave_nothing() => {
+                    let own = has_own_fault(alone, source, &error, input).then_some(error);
+                    self.fault = self.fault.take().or(own);
+                    let here = Here::without_faults(input);
+                    let Attempt { result, read, .. } = attempt(alone, input, &here);
+                    if let Ok(rendered) = result {
+                        self.objects.extend(rendered.objects.into_iter().map(Arc::new));
+                        self.seen.extend(read.iter().cloned());
+                    }
+                    self.read.extend(read);
+                    return;
+                }
                 Err(error) => match failing_template(&error) {
                     Some(_) if left_out.len() == MOST_LEFT_OUT => return,
                     Some(name) if left_out.insert(name.clone()) => {}
@@ -146,6 +157,33 @@ impl Part {
             }
         }
     }
+}
+
+/// Whether a fault has nothing to do with what is out of reach: the kustomization at fault, which is below that
+/// of the source, does not build by itself either and takes nothing from elsewhere.
+fn has_own_fault(
+    alone: &Application,
+    source: &ApplicationSource,
+    error: &RenderError,
+    input: &Input<'_>,
+) -> bool {
+    if is_open(error, alone) {
+        return false;
+    }
+    let Some(place) = error.place() else { return false };
+    let folder = tiphys_vfs::parent(&place.file).unwrap_or_default();
+    let own = tiphys_vfs::normalize(&source.path).unwrap_or_default();
+    let below = ApplicationSource { path: folder.to_owned(), ..source.clone() };
+    if folder == own || !is_kustomization(&below, input) {
+        return false;
+    }
+    let mut part = alone.clone();
+    part.spec.sources = Vec::new();
+    part.spec.source = Some(below);
+    let here = Here::partly(input, BTreeSet::new());
+    let Attempt { result, missed, .. } = attempt(&part, input, &here);
+    let is_same = |other: &RenderError| other.place() == error.place();
+    missed.is_empty() && !here.gave_nothing() && result.is_err_and(|other| is_same(&other))
 }
 
 /// A chart of which more templates fail shows nothing.
