@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use smol_str::SmolStr;
 
-use super::{DIRECTIVE, Directive, Merger, Outcome, parse_directive};
+use super::{DIRECTIVE, Directive, Merger, Outcome, keyed_list::KeyedList, parse_directive};
 use crate::{
     meter::Meter,
     node::{Content, Kind, Node},
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The values of the merge keys of one item; empty where it has none.
-type Tuple = Vec<SmolStr>;
+pub(super) type Tuple = Vec<SmolStr>;
 
 /// Items, and the two lists being merged.
 struct Lists {
@@ -134,7 +134,7 @@ impl Merger<'_> {
 
     fn merge_items(
         &mut self,
-        mut lists: Lists,
+        lists: Lists,
         schema: Schema<'_>,
         keys: &[String],
     ) -> Result<Vec<Node>, String> {
@@ -144,67 +144,84 @@ impl Merger<'_> {
         if tuples.is_empty() {
             return Ok(pick(lists.store, &lists.target));
         }
-        if keys.len() > 1 {
+        // Filling gaps of tuples brings no key into use.
+        let used = used_keys(&tuples, keys.len());
+        let valid: Vec<&str> = used.iter().map(|index| keys[*index]).collect();
+        let Lists { mut store, target, patch } = lists;
+        let mut lists = [KeyedList::new(&store, target, &valid), KeyedList::new(&store, patch, &valid)];
+        // Where no item lacks a key there are no gaps.
+        if keys.len() > 1 && !lists.iter().all(KeyedList::is_regular) {
             unify(&mut tuples, self.meter)?;
         }
         let below = schema.items();
-        let mut merged: Vec<usize> = Vec::new();
-        let mut valid: Vec<&str> = Vec::new();
+        let mut merged = KeyedList::new(&store, Vec::new(), &valid);
         for tuple in &tuples {
             self.meter.check_time()?;
-            let values;
-            (valid, values) = valid_keys(&tuples, tuple, &keys);
-            let outcome = self.merge_item(&mut lists, &valid, &values, below)?;
+            let values: Tuple = used.iter().filter_map(|index| tuple.get(*index).cloned()).collect();
+            let outcome = self.merge_item(&mut store, &mut lists, &valid, &values, below)?;
             let at = match outcome {
-                Some(at) if !lists.store[at].is_empty_map() => at,
+                Some(at) if !store[at].is_empty_map() => at,
                 _ => {
                     for _ in &valid {
-                        lists.target = set_item(&lists.store, &lists.target, None, &valid, &values)?;
+                        lists[0].set(&store, None, &valid, &values)?;
                     }
                     continue;
                 }
             };
-            complete(&mut lists.store[at], &valid, &values)?;
-            merged = set_item(&lists.store, &merged, Some(at), &valid, &values)?;
+            complete(&mut store[at], &valid, &values)?;
+            // An item that is found by several tuples changes after it was merged.
+            if !lists.iter().all(KeyedList::is_regular) {
+                merged.forget_places();
+            }
+            merged.set(&store, Some(at), &valid, &values)?;
         }
-        let result = append_all(&lists.store, merged, &lists.target, &valid, self.meter)?;
-        Ok(pick(lists.store, &result))
+        let result = append_all(&store, merged, &lists[0].numbers(), &valid, self.meter)?;
+        Ok(pick(store, &result))
     }
 
     /// Merges the items of both lists that have a tuple; returns the number of the result.
     fn merge_item(
         &mut self,
-        lists: &mut Lists,
+        store: &mut [Node],
+        [targets, patches]: &mut [KeyedList<'_>; 2],
         keys: &[&str],
         values: &[SmolStr],
         schema: Option<Schema<'_>>,
     ) -> Result<Option<usize>, String> {
         let single = [values.to_vec()];
-        let (keys, values) = valid_keys(&single, values, keys);
-        let target = find_item(&lists.store, &lists.target, &keys, &values)?;
-        let patch = find_item(&lists.store, &lists.patch, &keys, &values)?;
-        match (target, patch) {
-            (None, None) => Ok(None),
+        let used = used_keys(&single, keys.len());
+        let keys: Vec<&str> = used.iter().map(|index| keys[*index]).collect();
+        let values: Tuple = used.iter().filter_map(|index| values.get(*index).cloned()).collect();
+        let target = targets.find(store, &keys, &values)?;
+        let patch = patches.find(store, &keys, &values)?;
+        let outcome = match (target, patch) {
+            (None, None) => None,
             (Some(target), Some(patch)) if target == patch => {
-                let node = std::mem::replace(&mut lists.store[target], Node::null());
+                let node = std::mem::replace(&mut store[target], Node::null());
                 let node = self.merge_with_itself(node, schema)?;
                 let found = node.as_ref().is_some_and(|node| !node.is_null());
-                lists.store[target] = node.unwrap_or_else(Node::null);
-                Ok(found.then_some(target))
+                store[target] = node.unwrap_or_else(Node::null);
+                found.then_some(target)
             }
             (target, patch) => {
-                let patch_node = patch.map(|at| lists.store[at].clone());
-                let outcome = self.walk(target.map(|at| &mut lists.store[at]), patch_node, schema)?;
-                Ok(match (outcome, target, patch) {
+                let patch_node = patch.map(|at| store[at].clone());
+                let outcome = self.walk(target.map(|at| &mut store[at]), patch_node, schema)?;
+                match (outcome, target, patch) {
                     (Outcome::Target, target, _) => target,
                     (Outcome::Patch(node), _, Some(at)) => {
-                        lists.store[at] = node;
+                        store[at] = node;
                         Some(at)
                     }
                     _ => None,
-                })
+                }
             }
+        };
+        // What is gone is taken out by its values next.
+        if outcome.is_some() {
+            targets.note_change(store, target, &values);
+            patches.note_change(store, patch, &values);
         }
+        Ok(outcome)
     }
 }
 
@@ -306,20 +323,16 @@ fn agree(a: &Tuple, b: &Tuple) -> Option<Tuple> {
     common.then_some(both)
 }
 
-/// The keys that any item has, and this tuple's values of them; all keys where no item has any.
-fn valid_keys<'k>(tuples: &[Tuple], tuple: &[SmolStr], keys: &[&'k str]) -> (Vec<&'k str>, Tuple) {
-    let used =
-        |index: usize| tuples.iter().any(|tuple| tuple.get(index).is_some_and(|value| !value.is_empty()));
-    let valid: Vec<usize> = (0..keys.len()).filter(|index| used(*index)).collect();
-    if valid.is_empty() {
-        return (keys.to_vec(), tuple.to_vec());
-    }
-    let values = valid.iter().filter_map(|index| tuple.get(*index).cloned()).collect();
-    (valid.into_iter().map(|index| keys[index]).collect(), values)
+/// The positions of the keys that any item has; of all keys where no item has any.
+fn used_keys(tuples: &[Tuple], count: usize) -> Vec<usize> {
+    let is_used =
+        |index: &usize| tuples.iter().any(|tuple| tuple.get(*index).is_some_and(|value| !value.is_empty()));
+    let used: Vec<usize> = (0..count).filter(is_used).collect();
+    if used.is_empty() { (0..count).collect() } else { used }
 }
 
 /// The first item that has these values (`ElementMatcher`).
-fn find_item(
+pub(super) fn find_item(
     store: &[Node],
     list: &[usize],
     keys: &[&str],
@@ -350,7 +363,7 @@ fn complete(item: &mut Node, keys: &[&str], values: &[SmolStr]) -> Result<(), St
 
 /// Replaces, removes or appends the item with these values (`ElementSetter`); nulls and empty
 /// mappings drop out on the way.
-fn set_item(
+pub(super) fn set_item(
     store: &[Node],
     list: &[usize],
     item: Option<usize>,
@@ -410,17 +423,16 @@ fn matches(node: &Node, keys: &[&str], values: &[SmolStr]) -> Result<bool, Strin
 /// Appends the target's items to the merged ones; those that are there already are put in place.
 fn append_all(
     store: &[Node],
-    merged: Vec<usize>,
+    mut list: KeyedList<'_>,
     target: &[usize],
     keys: &[&str],
     meter: &Meter,
 ) -> Result<Vec<usize>, String> {
-    let mut list = merged;
     for at in target {
         meter.check_time()?;
         let node = &store[*at];
         if keys.first().is_none_or(|key| key.is_empty()) {
-            list = set_item(store, &list, Some(*at), &[""], &[node.value_smol()])?;
+            list.set(store, Some(*at), &[""], &[node.value_smol()])?;
             continue;
         }
         let mut values = Vec::with_capacity(keys.len());
@@ -432,9 +444,9 @@ fn append_all(
             }
         }
         if keys.len() > 1 {
-            list = set_item(store, &list, None, keys, &values)?;
+            list.set(store, None, keys, &values)?;
         }
-        list = set_item(store, &list, Some(*at), keys, &values)?;
+        list.set(store, Some(*at), keys, &values)?;
     }
-    Ok(list)
+    Ok(list.numbers())
 }

@@ -1,6 +1,7 @@
 //! Strategic merge as kyaml does it (`merge2`), down to what it does with empty values, directives
 //! in lists, and elements without their merge key.
 
+mod keyed_list;
 mod lists;
 
 use std::collections::BTreeSet;

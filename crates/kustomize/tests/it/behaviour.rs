@@ -206,6 +206,32 @@ fn the_time_of_a_build_is_limited() {
     assert_eq!(error.kind(), tiphys_kustomize::ErrorKind::Limit);
 }
 
+/// With one search of the list for each item these are a thousand million comparisons.
+#[test]
+fn long_lists_are_merged_in_linear_time() {
+    const COUNT: usize = 20_000;
+    let list = |numbers: &mut dyn Iterator<Item = usize>, value: &str| -> String {
+        numbers.map(|at| format!("{{name: k{at}, value: {value}}},")).collect()
+    };
+    let object = |env: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\nspec: {{template: {{spec: {{containers: [{{name: a, env: [{env}]}}]}}}}}}\n"
+        )
+    };
+    let files = [
+        ("kustomization.yaml", "resources: [d.yaml]\npatches: [{path: p.yaml}]\n".to_owned()),
+        ("d.yaml", object(&list(&mut (0..COUNT), "old"))),
+        ("p.yaml", object(&list(&mut (1..=COUNT).rev(), "new"))),
+    ];
+    let tree = MemTree::from_files(files.iter().map(|(name, text)| (*name, text.as_str())));
+    let limits = Limits { time: std::time::Duration::MAX, ..Limits::default() };
+    let built = build(&tree, "", &BuildOptions { limits, ..BuildOptions::default() }).unwrap();
+    let env = built.objects()[0].value.pointer("/spec/template/spec/containers/0/env").unwrap();
+    let env = env.as_array().unwrap();
+    assert_eq!((env.len(), &env[0]["name"], &env[0]["value"]), (COUNT + 1, &"k20000".into(), &"new".into()));
+    assert_eq!((&env[COUNT]["name"], &env[COUNT]["value"]), (&"k0".into(), &"old".into()));
+}
+
 /// Where each looks at all others, that takes minutes.
 #[test]
 fn thousands_of_generators_do_not_look_at_each_other() {
