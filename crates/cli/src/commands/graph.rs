@@ -1,6 +1,6 @@
 //! `tiphys graph [PATH]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tiphys_check::Survey;
@@ -134,7 +134,7 @@ fn read(args: &Args) -> anyhow::Result<Survey> {
 }
 
 /// Compares the order with a file.
-fn compare(survey: &Survey, plans: &[Plan], file: &PathBuf) -> anyhow::Result<()> {
+fn compare(survey: &Survey, plans: &[Plan], file: &Path) -> anyhow::Result<()> {
     let read = || -> anyhow::Result<_> {
         let text = crate::named_file::read_text(file)?;
         expectation(&text).map_err(|why| anyhow::anyhow!("{} {why}", file.display()))
