@@ -74,6 +74,7 @@ impl Account {
             ));
         }
         if Instant::now() >= self.until {
+            RenderLimits::note_expired();
             let seconds = time.as_secs();
             return Err(format!("generating took longer than {seconds} s; {time_flag} raises the limit"));
         }

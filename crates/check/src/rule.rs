@@ -1,6 +1,9 @@
 //! What a rule is.
 
-use std::{collections::HashSet, sync::OnceLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, OnceLock},
+};
 
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
@@ -169,13 +172,29 @@ impl<'a> Context<'a> {
 /// What a rule reports.
 #[derive(Default)]
 pub struct Report {
-    /// The findings so far.
-    pub findings: Vec<Finding>,
+    findings: Vec<Finding>,
+    /// How many stand in each file.
+    counts: HashMap<Arc<str>, usize>,
 }
 
 impl Report {
+    /// How many findings of one rule are kept of one file: many more than are told.
+    const MOST: usize = 1_000;
+
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
+        if let Some(label) = &finding.diagnostic.primary {
+            let count = self.counts.entry(label.span.file.clone()).or_default();
+            *count += 1;
+            if *count > Self::MOST {
+                return;
+            }
+        }
         self.findings.push(finding);
+    }
+
+    /// What was found.
+    pub fn into_findings(self) -> Vec<Finding> {
+        self.findings
     }
 }

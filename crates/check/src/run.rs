@@ -1,6 +1,6 @@
 //! Running the rules, and what is left of their findings.
 
-use std::sync::OnceLock;
+use std::{collections::HashMap, sync::OnceLock};
 
 use tiphys_diag::Diagnostic;
 use tiphys_graph::parallel;
@@ -65,7 +65,36 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
     word_replacement::patches(&context.survey.files, &mut findings);
     sort(&mut findings);
     findings.dedup();
-    Checked { findings: dedup::by_place(findings), ..Checked::default() }
+    Checked { findings: bounded(dedup::by_place(findings)), ..Checked::default() }
+}
+
+/// How many findings of one rule are told of one file. Nobody reads more of them.
+const MOST_ALIKE: usize = 200;
+
+/// The findings, of each rule and file at most so many. The last of them says how many more there are at least.
+fn bounded(findings: Vec<Finding>) -> Vec<Finding> {
+    let key = |finding: &Finding| {
+        let file = finding.diagnostic.primary.as_ref().map(|label| label.span.file.clone());
+        (finding.diagnostic.rule.clone(), file)
+    };
+    let mut counts: HashMap<_, usize> = HashMap::new();
+    findings.iter().for_each(|finding| *counts.entry(key(finding)).or_default() += 1);
+    let mut told: HashMap<_, usize> = HashMap::new();
+    let mut kept = Vec::with_capacity(findings.len().min(MOST_ALIKE));
+    for mut finding in findings {
+        let key = key(&finding);
+        let (count, all) = (told.entry(key.clone()).or_default(), counts[&key]);
+        *count += 1;
+        if *count > MOST_ALIKE {
+            continue;
+        }
+        if *count == MOST_ALIKE && all > MOST_ALIKE {
+            let more = format!("at least {} more of this rule in this file are not listed", all - MOST_ALIKE);
+            finding.diagnostic = finding.diagnostic.help(more);
+        }
+        kept.push(finding);
+    }
+    kept
 }
 
 /// What rules find in one survey.
@@ -73,7 +102,7 @@ fn run(context: &Context<'_>, rules: &[&Rule]) -> Vec<Finding> {
     let reports = parallel::each(rules, |rule| {
         let mut report = Report::default();
         (rule.check)(context, &mut report);
-        report.findings
+        report.into_findings()
     });
     let mut findings: Vec<Finding> = reports.into_iter().flatten().collect();
     unused_files::weigh(context.survey, &mut findings);

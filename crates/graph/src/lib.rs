@@ -17,7 +17,7 @@ pub mod waits;
 
 pub use survey::{
     Adoption, App, AppId, Application, Declaration, Declarations, DeclaredId, Environment, EnvironmentId,
-    Files, Input, Kept, MAX_APPLICATIONS, NoSources, Notice, Object, ObjectId, ObjectScope, Options, Outcome,
-    Owner, Revision, Root, Set, SetId, Survey, Unit, UnitId, UnitKind, UnreadableExpression, UnreadableFile,
-    Unseen, UnsetVariable, environment_of, is_of_flux,
+    Files, Input, Kept, LimitTogether, MAX_APPLICATIONS, NoSources, Notice, Object, ObjectId, ObjectScope,
+    Options, Outcome, Owner, Revision, Root, Set, SetId, Survey, Unit, UnitId, UnitKind,
+    UnreadableExpression, UnreadableFile, Unseen, UnsetVariable, environment_of, is_of_flux,
 };

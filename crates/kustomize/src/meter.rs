@@ -89,6 +89,7 @@ impl Meter {
         if self.begun.elapsed().saturating_sub(waited) < self.time {
             return Ok(());
         }
+        RenderLimits::note_expired();
         let [_, flag, _] = RenderLimits::FLAGS;
         Err(format!("the build takes longer than {} s; {flag} raises the limit", self.time.as_secs()))
     }

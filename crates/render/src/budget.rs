@@ -3,9 +3,18 @@
 
 use std::cell::Cell;
 
-use tiphys_value::{Budget, RenderLimits, RenderedObject, origin_bytes, value_bytes};
+use tiphys_value::{Budget, ObjectExt as _, RenderLimits, RenderedObject, origin_bytes, value_bytes};
 
 use crate::RenderError;
+
+/// What an object takes in memory with what is noted of it, in bytes, about. Whoever keeps objects finds them by
+/// their names, and has these some times more.
+#[must_use]
+pub fn object_bytes(object: &RenderedObject) -> u64 {
+    const KEYS: u64 = 6;
+    let name = object.value.name().len() + object.value.namespace().len();
+    value_bytes(&object.value) + origin_bytes(&object.value) + KEYS * name as u64
+}
 
 /// Counts the objects of one Application.
 pub(crate) struct ObjectBudget {
@@ -32,8 +41,8 @@ impl ObjectBudget {
         file: &str,
     ) -> Result<Vec<RenderedObject>, RenderError> {
         for object in &objects {
-            let places = if self.origins { origin_bytes(&object.value) } else { 0 };
-            let bytes = value_bytes(&object.value).saturating_add(places);
+            let places = if self.origins { 0 } else { origin_bytes(&object.value) };
+            let bytes = object_bytes(object).saturating_sub(places);
             self.memory.take(bytes).map_err(|_| self.exceeded_error(file))?;
         }
         Ok(objects)

@@ -66,10 +66,18 @@ enum Excerpt {
 }
 
 impl RenderError {
-    /// A fault without a place.
+    /// A fault without a place. Of a message that is longer than 64 KiB, as of templates that quote themselves, the
+    /// rest is left out: faults are kept.
     pub fn new(message: impl Into<String>) -> Self {
+        const LONGEST: usize = 64 * 1024;
+        let mut message = message.into();
+        if message.len() > LONGEST {
+            message.truncate(message.floor_char_boundary(LONGEST));
+            message.push('…');
+            message.shrink_to_fit();
+        }
         Self {
-            message: message.into(),
+            message,
             shown: None,
             transient: false,
             cause: Cause::Other,

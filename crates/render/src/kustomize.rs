@@ -32,7 +32,10 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
             .with_location(error.location())
             .missing(error.missing_path())
     })?;
-    Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), ..Yield::default() })
+    let warnings = built.warnings().to_vec();
+    // Prefixes, labels and replacements multiply what the files hold.
+    let objects = job.budget.count(built.into_objects(), &job.source.path)?;
+    Ok(Yield { warnings, objects, ..Yield::default() })
 }
 
 /// Charts see the versions of the source, or else of the cluster.

@@ -31,6 +31,7 @@ use tiphys_model::{Application, ApplicationSource, SourceType, Timestamp, Tracki
 use tiphys_value::{GroupVersionKind, RenderedObject};
 use tiphys_vfs::EntryKind;
 
+pub use budget::object_bytes;
 pub use charts::HelmCharts;
 pub use error::{Cause, RenderError, Subject};
 pub use jsonnet::{EVALUATOR, container_memory, evaluate_in, serve_evaluator};

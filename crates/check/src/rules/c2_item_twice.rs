@@ -20,6 +20,8 @@
 //! ## When to suppress
 //! Never: take one of the two out.
 
+use std::collections::HashMap;
+
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
@@ -163,9 +165,12 @@ fn first<'a>(
 ) -> Option<Twice<'a>> {
     let keys: Vec<Option<String>> =
         items.iter().map(|item| key(item).filter(|_| !placeholders::has_placeholder(item))).collect();
+    let mut seen: HashMap<&str, usize> = HashMap::new();
     let (second, first) = keys.iter().enumerate().find_map(|(at, key)| {
-        let earlier = keys[..at].iter().position(|it| it.is_some() && it == key)?;
-        Some((at, earlier))
+        let key = key.as_deref()?;
+        let earlier = seen.get(key).copied();
+        seen.entry(key).or_insert(at);
+        Some((at, earlier?))
     })?;
     let is_same = items[first] == items[second];
     Some(Twice { list, place, first, second, key: keys[second].clone()?, variable: None, is_same })

@@ -294,7 +294,7 @@ fn of_units(context: &Context<'_>, once: &mut Once) {
         if !found.is_empty() && !survey.files.paths().any(|it| is_near(it) && takes_away(context, it)) {
             let mut own = Report::default();
             found.report(&mut own);
-            own.findings.into_iter().for_each(|finding| once.add("", finding));
+            own.into_findings().into_iter().for_each(|finding| once.add("", finding));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use tiphys_appset::ClusterInfo;
 use tiphys_graph::{DeclaredId, Notice, Options, Owner, Root, Survey, bootstrap::Bootstrap};
 use tiphys_model::Destination;
-use tiphys_value::{ObjectExt as _, RenderLimits, RenderedObject, ResourceKey, Value};
+use tiphys_value::{ObjectExt as _, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::is_below;
 
 use super::{
@@ -240,13 +240,13 @@ fn too_many(survey: &Survey, most: usize) -> Option<String> {
             "the repository leads to {count} Applications, and {most} are run at most; narrow it with --path or --environment"
         ));
     }
-    let objects = survey.notices.iter().find_map(|notice| match notice {
-        Notice::ObjectsOverLimit { most, .. } => Some(*most),
+    let limit = survey.notices.iter().find_map(|notice| match notice {
+        Notice::OverLimit { limit, .. } => Some(*limit),
         _ => None,
     })?;
-    let [.., flag] = RenderLimits::FLAGS;
+    let flag = limit.flag();
     Some(format!(
-        "the Applications of the repository have over {objects} objects together, and no more are run; narrow it with --path or --environment, or raise the limit with {flag}, which takes memory"
+        "the Applications of the repository {limit} together, and no more are run; narrow it with --path or --environment, or raise the limit with {flag}"
     ))
 }
 

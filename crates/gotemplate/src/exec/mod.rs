@@ -472,6 +472,9 @@ impl<'e> Context<'e> {
 
     #[cold]
     fn limit_error<T>(&self, frame: &Frame<'_>, limit: Limit, value: impl std::fmt::Display) -> Run<T> {
+        if limit == Limit::Time {
+            tiphys_value::RenderLimits::note_expired();
+        }
         self.error_with_limit(frame, &format!("limit of {limit} exceeded ({value})"), Some(limit))
     }
 

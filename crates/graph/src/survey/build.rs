@@ -20,7 +20,7 @@ use super::{
     follow::{Followed, declaring, place},
     found::{Found, Seed},
     notice::Notice,
-    render_cache::{Memo, max_objects},
+    render_cache::Memo,
     rendering::Rendering,
     rendering::Renderings,
     types::Unseen,
@@ -79,8 +79,8 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     let of_sets: usize = found.sets.values().map(|yielded| yielded.left_out).sum();
     let left_out = assembly.left_out + of_sets;
     notices.extend((left_out > 0).then_some(Notice::FurtherApplications(left_out)));
-    let (apps, most) = (assembly.over_limit, max_objects());
-    notices.extend((apps > 0).then_some(Notice::ObjectsOverLimit { apps, most }));
+    let apps = assembly.over_limit;
+    notices.extend(found.memo.limit().filter(|_| apps > 0).map(|limit| Notice::OverLimit { apps, limit }));
     if let [first, ..] = manifests.left_out.as_slice() {
         let (first, count) = (first.to_string(), manifests.left_out.len());
         notices.push(Notice::FurtherManifests { first, count });

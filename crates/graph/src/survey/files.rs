@@ -36,6 +36,9 @@ pub struct Files {
     line_starts: Mutex<HashMap<Arc<str>, Arc<[usize]>>>,
 }
 
+/// Of a longer line, in bytes, only the beginning of a place is told.
+const LONG_LINE: usize = 10_000;
+
 impl Files {
     /// Lists the files of a folder of a tree, or a file alone; links are not followed into folders.
     pub fn list(tree: Arc<dyn FileTree>, folder: &str) -> Self {
@@ -191,6 +194,10 @@ impl Files {
         if at.column == 0 {
             let blanks = content.chars().take_while(|c| c.is_whitespace()).count();
             span.start.column = u32::try_from(blanks).unwrap_or_default() + 1;
+        }
+        // To the end of a line that is a whole file is no place, and thousands of faults may stand in one.
+        if content.len() > LONG_LINE {
+            return span;
         }
         let said = content.split(" #").next().unwrap_or_default().trim_end();
         let end = u32::try_from(said.chars().count()).unwrap_or(u32::MAX - 1) + 1;

@@ -58,7 +58,7 @@ pub use notice::Notice;
 pub use offline::NoSources;
 pub use options::Options;
 pub use places::declared_span;
-pub use render_cache::MAX_APPLICATIONS;
+pub use render_cache::{LimitTogether, MAX_APPLICATIONS};
 pub use repository_copies::Adoption;
 pub use revision::Revision;
 pub use settings::{StatedSettings, is_config_map};

@@ -5,7 +5,10 @@ use std::fmt;
 use tiphys_value::RenderLimits;
 use tiphys_vfs::shown_path;
 
-use super::{UnitKind, render_cache::MAX_APPLICATIONS};
+use super::{
+    UnitKind,
+    render_cache::{LimitTogether, MAX_APPLICATIONS},
+};
 
 /// Of one folder, so many names are told.
 const NAMED: usize = 5;
@@ -28,13 +31,13 @@ pub enum Notice {
     Chart(String),
     /// So many Applications are more than are looked at.
     FurtherApplications(usize),
-    /// So many Applications are not rendered, because those before them have all the objects that the
-    /// Applications of a repository may have together.
-    ObjectsOverLimit {
+    /// So many Applications are not rendered, because those before them take all that the Applications of a
+    /// repository may take together.
+    OverLimit {
         /// How many Applications these are.
         apps: usize,
-        /// How many objects there may be.
-        most: usize,
+        /// What those before them take.
+        limit: LimitTogether,
     },
     /// Manifest files that are not read, because those before them take too much memory.
     FurtherManifests {
@@ -129,10 +132,10 @@ impl fmt::Display for Notice {
                 f,
                 "{count} further Applications are left out: {MAX_APPLICATIONS} are looked at; --path narrows to others"
             ),
-            Self::ObjectsOverLimit { apps, most } => write!(
+            Self::OverLimit { apps, limit } => write!(
                 f,
-                "{apps} Applications are not rendered: those before them have over {most} objects; --path narrows to others, {} raises the limit",
-                RenderLimits::FLAGS[2]
+                "{apps} Applications are not rendered: those before them {limit}; --path narrows to others, {} raises the limit",
+                limit.flag()
             ),
             Self::FurtherManifests { first, count } => write!(
                 f,

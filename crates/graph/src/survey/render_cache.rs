@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use tiphys_model::{Application, names::TRACKING_ID};
-use tiphys_render::Cause;
+use tiphys_render::{Cause, object_bytes};
 use tiphys_value::{RenderLimits, Value};
 
 use crate::parallel;
@@ -34,6 +35,48 @@ pub(super) fn max_objects() -> usize {
     RenderLimits::current().objects.saturating_mul(2)
 }
 
+/// What the objects of all Applications may take in memory together, in bytes: twice what those of one may.
+fn max_memory() -> u64 {
+    RenderLimits::current().memory.saturating_mul(2)
+}
+
+/// How often programs of Applications may be stopped because their time was over. Each takes all of it.
+const MAX_EXPIRED: usize = 4;
+
+/// What all Applications of a repository take together when no further one is rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LimitTogether {
+    /// More objects than this.
+    Objects(usize),
+    /// More memory than this, in bytes.
+    Memory(u64),
+    /// The time of so many, each of which was stopped when it was over.
+    Time(usize),
+}
+
+impl LimitTogether {
+    /// The flag that raises it.
+    pub fn flag(self) -> &'static str {
+        let [memory, time, objects] = RenderLimits::FLAGS;
+        match self {
+            Self::Objects(_) => objects,
+            Self::Memory(_) => memory,
+            Self::Time(_) => time,
+        }
+    }
+}
+
+/// What the Applications do, as in "they have over 10 objects".
+impl fmt::Display for LimitTogether {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objects(most) => write!(f, "have over {most} objects"),
+            Self::Memory(most) => write!(f, "take over {} MiB of memory", most >> 20),
+            Self::Time(count) => write!(f, "took all their time {count} times"),
+        }
+    }
+}
+
 /// How many Applications are rendered at most before their objects are counted,
 const BATCH: usize = 16;
 /// and how many while nothing is known of how large they are.
@@ -44,8 +87,14 @@ pub(super) struct Memo<'a> {
     known: Renderings,
     /// The objects of all renderings.
     objects: usize,
-    /// How many objects the largest rendering has.
+    /// What they take in memory, in bytes, about.
+    bytes: u64,
+    /// How many objects the largest rendering has,
     largest: usize,
+    /// and what the one that takes most takes.
+    largest_bytes: u64,
+    /// How often a program had been stopped before the first of them.
+    expired_before: usize,
     /// Those of an earlier survey that hold for this one.
     kept: &'a Renderings,
 }
@@ -53,7 +102,15 @@ pub(super) struct Memo<'a> {
 impl<'a> Memo<'a> {
     /// Knows what was kept.
     pub(super) fn new(kept: &'a Renderings) -> Self {
-        Self { known: Renderings::new(), objects: 0, largest: 0, kept }
+        Self {
+            known: Renderings::new(),
+            objects: 0,
+            bytes: 0,
+            largest: 0,
+            largest_bytes: 0,
+            expired_before: RenderLimits::expired(),
+            kept,
+        }
     }
 
     /// All that was rendered.
@@ -89,20 +146,21 @@ impl<'a> Memo<'a> {
         while !rest.is_empty() {
             let (batch, further) = rest.split_at(self.batch().min(rest.len()));
             rest = further;
-            let is_full = self.objects > max_objects();
+            let limit = self.limit();
+            let this: &Self = self;
             // On every processor; the results are in the order of the Applications.
             let renderings = parallel::each(batch, |(_, declared)| {
                 (input.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
                 // Read no earlier: as a type it takes some kilobytes.
                 let application = Application::from_value(declared).ok()?;
-                Some(if is_full {
-                    let ([.., flag], most) = (RenderLimits::FLAGS, max_objects());
-                    let why = format!(
-                        "the Applications before it have over {most} objects; {flag} raises the limit"
-                    );
-                    Rendering { is_over_limit: true, ..Rendering::unseen(why) }
-                } else {
-                    render_application(&application, input)
+                // Those of one batch may take their time together.
+                Some(match limit.or_else(|| this.time_limit()) {
+                    Some(limit) => {
+                        let why =
+                            format!("the Applications before it {limit}; {} raises the limit", limit.flag());
+                        Rendering { is_over_limit: true, ..Rendering::unseen(why) }
+                    }
+                    None => render_application(&application, input),
                 })
             });
             for ((key, _), rendering) in batch.iter().zip(renderings) {
@@ -113,19 +171,35 @@ impl<'a> Memo<'a> {
         }
     }
 
+    /// What all of them take that is as much as they may, if it is.
+    pub(super) fn limit(&self) -> Option<LimitTogether> {
+        let objects = (self.objects > max_objects()).then(|| LimitTogether::Objects(max_objects()));
+        let memory = || (self.bytes > max_memory()).then(|| LimitTogether::Memory(max_memory()));
+        objects.or_else(memory).or_else(|| self.time_limit())
+    }
+
+    fn time_limit(&self) -> Option<LimitTogether> {
+        let expired = RenderLimits::expired().saturating_sub(self.expired_before);
+        (expired >= MAX_EXPIRED).then_some(LimitTogether::Time(MAX_EXPIRED))
+    }
+
     /// How many Applications are rendered together: so many that those that are as large as the largest so
     /// far go over the limit by one of them, and not by all of the batch.
     fn batch(&self) -> usize {
-        let left = max_objects().saturating_sub(self.objects);
-        match self.largest {
-            0 => FIRST_BATCH,
-            largest => (left / largest).clamp(1, BATCH),
+        if self.largest == 0 {
+            return FIRST_BATCH;
         }
+        let objects = max_objects().saturating_sub(self.objects) / self.largest;
+        let memory = max_memory().saturating_sub(self.bytes) / self.largest_bytes.max(1);
+        objects.min(usize::try_from(memory).unwrap_or(usize::MAX)).clamp(1, BATCH)
     }
 
     fn add(&mut self, key: String, rendering: Arc<Rendering>) {
+        let bytes = rendering.objects.iter().map(|it| object_bytes(it)).sum();
         self.objects += rendering.objects.len();
+        self.bytes = self.bytes.saturating_add(bytes);
         self.largest = self.largest.max(rendering.objects.len());
+        self.largest_bytes = self.largest_bytes.max(bytes);
         self.known.insert(key, rendering);
     }
 }
