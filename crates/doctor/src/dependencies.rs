@@ -38,7 +38,11 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
         }
         "PersistentVolume" => found.extend(volume_of_engine(cluster, live)),
         "Volume" => found.extend(homes_of_replicas(cluster, live)),
-        "StorageClass" => found.extend(drivers(cluster, live.str_at(&["provisioner"]).unwrap_or_default())),
+        "StorageClass" => {
+            let driver = live.str_at(&["provisioner"]).unwrap_or_default();
+            found.extend(drivers(cluster, driver));
+            found.extend(stores_of_class(cluster, live, driver));
+        }
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
             for hook in items(live, &["webhooks"]) {
                 found.extend(service_of(hook.at(&["clientConfig", "service"])));
@@ -76,6 +80,7 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
         _ => references(live, &mut found),
     }
     if is_workload(&object.kind) {
+        found.extend(daemons_below(cluster, live));
         found.extend(cluster.owned(object).iter().map(|child| Object::from_live(child)));
         if let Some(spec) = pods::spec(live) {
             configuration(spec, live.namespace(), &mut found);
@@ -146,6 +151,39 @@ fn related(cluster: &Cluster<'_>, operator: &Value) -> Vec<Object> {
     let kinds = ["Deployment", "DaemonSet", "StatefulSet"];
     let all = kinds.iter().flat_map(|kind| cluster.all(kind).iter());
     all.filter(|it| namespaces.contains(&it.namespace())).map(|it| Object::from_live(it)).collect()
+}
+
+/// The resources of a storage system that a class names by its parameters.
+fn stores_of_class(cluster: &Cluster<'_>, class: &Value, driver: &str) -> Vec<Object> {
+    let parameters = class.get("parameters").and_then(Value::as_object);
+    let named: Vec<&str> = parameters.into_iter().flatten().filter_map(|(_, value)| value.as_str()).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let is_of_driver = |live: &Value| {
+        let group = live.gvk().group;
+        group.contains('.') && (driver.contains(group.as_str()) || group.ends_with(driver))
+    };
+    let stores = cluster.case.objects.iter().filter(|live| {
+        named.contains(&live.name())
+            && (live.namespace().is_empty() || named.contains(&live.namespace()))
+            && is_of_driver(live)
+    });
+    stores.map(Object::from_live).collect()
+}
+
+/// What the daemons of a storage system need: those that keep the data, and those that know where it is.
+pub(crate) fn daemons_below(cluster: &Cluster<'_>, live: &Value) -> Vec<Object> {
+    const NEEDS: &[(&str, &[&str])] = &[
+        ("rook-ceph-rgw", &["rook-ceph-osd", "rook-ceph-mon"]),
+        ("rook-ceph-mds", &["rook-ceph-osd", "rook-ceph-mon"]),
+        ("rook-ceph-osd", &["rook-ceph-mon"]),
+        ("rook-ceph-mgr", &["rook-ceph-mon"]),
+    ];
+    let app = |live: &Value| live.label("app").unwrap_or_default().to_owned();
+    let Some((_, needs)) = NEEDS.iter().find(|(name, _)| *name == app(live)) else { return Vec::new() };
+    let beside = cluster.all("Deployment").iter().filter(|it| it.namespace() == live.namespace());
+    beside.filter(|it| needs.contains(&app(it).as_str())).map(|it| Object::from_live(it)).collect()
 }
 
 /// The volume of a storage engine behind a persistent one, if the engine keeps it as a resource.
@@ -614,6 +652,34 @@ fn undelivered(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     found
 }
 
+/// The custom resources of the same name beside an absent Secret or ConfigMap: many operators write what they
+/// made under the resource's own name.
+fn namesakes(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
+    let beside = cluster.case.objects.iter().filter(|live| {
+        live.name() == object.name
+            && live.namespace() == object.namespace
+            && crate::causes::operator::is_custom(live)
+    });
+    beside.map(Object::from_live).collect()
+}
+
+/// The policies that are told to make an absent object, and their requests: Kyverno copies Secrets so.
+fn generators(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
+    let policies = cluster.all("ClusterPolicy").iter().chain(cluster.all("Policy")).filter(|policy| {
+        items(policy, &["spec", "rules"]).filter_map(|rule| rule.get("generate")).any(|made| {
+            made.str_at(&["kind"]) == Some(&object.kind) && made.str_at(&["name"]) == Some(&object.name)
+        })
+    });
+    let with_requests = policies.flat_map(|policy| {
+        let requests = cluster.all("UpdateRequest").iter().filter(|request| {
+            request.str_at(&["spec", "policy"]) == Some(policy.name())
+                && request.str_at(&["spec", "resource", "name"]).is_none_or(|name| name == object.namespace)
+        });
+        requests.chain([policy]).map(|live| Object::from_live(live)).collect::<Vec<_>>()
+    });
+    with_requests.collect()
+}
+
 /// What should have made an object: an ExternalSecret, a Certificate, an owner that is a custom resource.
 fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     let mut found = Vec::new();
@@ -639,6 +705,10 @@ fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     }
     if cluster.live(object).is_none() {
         found.extend(undelivered(cluster, object));
+        if matches!(object.kind.as_str(), "Secret" | "ConfigMap") {
+            found.extend(namesakes(cluster, object));
+        }
+        found.extend(generators(cluster, object));
     }
     if object.kind == "CustomResourceDefinition"
         && let Some((plural, group)) = object.name.split_once('.')

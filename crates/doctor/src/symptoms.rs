@@ -402,6 +402,9 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             condition_text(bad)
         ));
     }
+    if let Some(told) = warned(cluster, object) {
+        return Some(told);
+    }
     if let Some(told) = hindered(cluster, object) {
         return Some(told);
     }
@@ -421,6 +424,22 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
         return Some(format!("error: {error}"));
     }
     failed_phase(object).map(|phase| format!("phase {phase}"))
+}
+
+/// What is said again and again about a resource that has no conditions, and says nothing itself.
+fn warned(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
+    const WORDS: &[&str] = &["not found", "does not exist", "denied", "forbidden", "invalid"];
+    const OFTEN: u64 = 3;
+    const RECENT: i64 = 15 * 60;
+    let is_silent = conditions(object).next().is_none() && object.str_at(&["status", "phase"]).is_none();
+    if !is_silent || !crate::causes::operator::is_custom(object) {
+        return None;
+    }
+    let last = cluster.events(&Object::from_live(object)).next_back()?;
+    let low = last.message.to_ascii_lowercase();
+    let is_recent = last.last.and_then(|at| cluster.seconds_since(at)).is_some_and(|age| age < RECENT);
+    let is_meant = last.is_warning() && last.count >= OFTEN && is_recent;
+    (is_meant && WORDS.iter().any(|word| low.contains(word))).then(|| last.message.clone())
 }
 
 /// What a resource says that is not made yet and cannot be: no condition tells it, and the message beside its

@@ -68,6 +68,9 @@ pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Fi
     let workload = ["Deployment", "StatefulSet"]
         .iter()
         .find_map(|kind| look.cluster.all(kind).iter().find(|it| !is_default && it.name().contains(name)));
+    if !is_default && workload.is_none() && look.cluster.has_kind("Deployment") {
+        return Some(absent_scheduler(look, ill, name));
+    }
     let object = match (pod, workload, &lease) {
         (Some(pod), ..) => Object::from_live(pod),
         (_, Some(workload), _) => Object::from_live(workload),
@@ -105,6 +108,29 @@ pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Fi
         finding = finding.suffers(Object::from_live(pod), "not scheduled");
     }
     Some(finding.suffers(ill.workload.clone(), "its pods are not scheduled"))
+}
+
+/// A workload that asks for a scheduler which nobody runs under that name.
+fn absent_scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Finding {
+    let all = look.cluster.all("Deployment").iter().map(|it| it.name());
+    // Schedulers are called as their workloads begin.
+    let near = all.filter(|it| it.contains("scheduler")).find(|it| {
+        let first = it.strip_suffix("-scheduler").unwrap_or(it);
+        crate::address_target::is_near(first, name) || crate::address_target::is_near(it, name)
+    });
+    let (cause, confidence) = match near {
+        Some(_) => (Cause::ConfigWrongValue, 0.85),
+        None => (Cause::ScheduleSchedulerDown, 0.7),
+    };
+    let workload = &ill.workload;
+    let summary = format!("{workload} asks for the scheduler {name}, and none runs under that name");
+    let finding = Finding::new(cause, workload.clone(), confidence, summary)
+        .field("spec.template.spec.schedulerName")
+        .evidence(workload.to_string(), format!("schedulerName: {name}"))
+        .since(ill.since)
+        .remedy("Correct schedulerName, or install the scheduler.", &[]);
+    let finding = near.into_iter().fold(finding, |finding, near| finding.evidence("near names", near));
+    ill.pods.iter().fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "not scheduled"))
 }
 
 /// A controller manager that does not work.

@@ -30,6 +30,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         look.cluster.all("Route").iter().filter(is_of_router).filter_map(|route| router_fault(look, route)),
     );
     found.extend(look.cluster.all("Gateway").iter().filter_map(|gateway| gateway_fault(look, gateway)));
+    found.extend(look.cluster.all("GatewayClass").iter().filter_map(|class| refused_class(look, class)));
     found.extend(controllers(look));
     found
 }
@@ -596,6 +597,31 @@ fn gateway_fault(look: &Look<'_>, gateway: &Value) -> Option<Finding> {
         );
     }
     unserved_class(look, gateway, name)
+}
+
+/// A class of Gateways that its controller refuses, as long as a Gateway needs it.
+fn refused_class(look: &Look<'_>, class: &Value) -> Option<Finding> {
+    let told = condition(class, "Accepted").filter(|it| it.str_at(&["status"]) == Some("False"))?;
+    let works = |gateway: &Value| crate::cluster::has_condition(gateway, "Programmed", "True");
+    let users = look.cluster.all("Gateway").iter().filter(|gateway| {
+        gateway.str_at(&["spec", "gatewayClassName"]) == Some(class.name()) && !works(gateway)
+    });
+    let users: Vec<Object> = users.map(|gateway| Object::from_live(gateway)).collect();
+    users.first()?;
+    let object = Object::from_live(class);
+    let names_parameters = class.at(&["spec", "parametersRef"]).is_some();
+    let (cause, field) = if names_parameters && told.str_at(&["reason"]) == Some("InvalidParameters") {
+        (Cause::OperatorReference, "spec.parametersRef")
+    } else {
+        (Cause::EdgeClass, "spec.controllerName")
+    };
+    let summary = format!("{object} is refused by its controller: {}", condition_text(told));
+    let finding = Finding::new(cause, object.clone(), 0.92, summary)
+        .field(field)
+        .since(time(told, &["lastTransitionTime"]))
+        .evidence(format!("{object}, condition Accepted"), condition_text(told))
+        .remedy("Make what the class names, or correct it.", &[object.kubectl("describe")]);
+    Some(users.into_iter().fold(finding, |finding, user| finding.suffers(user, "its class is refused")))
 }
 
 /// A Gateway of a class that no controller has looked at: the controller is not there.

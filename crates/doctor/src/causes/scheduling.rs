@@ -663,6 +663,18 @@ pub(crate) fn requested(spec: &Value, resource: &str) -> i128 {
     first.unwrap_or(0).max(sum)
 }
 
+/// What claims of resources ask for.
+const DEVICES: &str = "devices";
+
+/// Whether a DaemonSet is a driver of devices that pods claim: its name says so, or bears a part of the name of
+/// a class.
+fn offers_devices(cluster: &Cluster<'_>, set: &Value) -> bool {
+    const SHORTEST: usize = 3;
+    let parts: Vec<&str> = set.name().split('-').collect();
+    let mut classes = cluster.all("DeviceClass").iter().filter_map(|class| class.name().split('.').next());
+    parts.contains(&"dra") || classes.any(|part| part.len() >= SHORTEST && parts.contains(&part))
+}
+
 /// What the autoscaler says of a pod for which it would add a node, and cannot.
 fn no_scale_up(look: &Look<'_>, workload: &Object, pod: &Object) -> Option<Finding> {
     let event = look.cluster.events(pod).rfind(|event| {
@@ -749,6 +761,14 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
     if is_beginning && !cluster.has_kind("Node") || is_device && !is_counted && !cluster.has_kind("DaemonSet")
     {
         finding = finding.not_known();
+    }
+    // What devices there are is told by their drivers, as long as these run.
+    if resource == DEVICES {
+        let drivers = look.cluster.all("DaemonSet").iter().filter(|set| offers_devices(look.cluster, set));
+        let ill: Vec<Object> =
+            drivers.map(|set| Object::from_live(set)).filter(|set| look.is_red(set)).collect();
+        finding = if ill.is_empty() { finding } else { finding.not_known() };
+        finding = ill.into_iter().fold(finding, Finding::below);
     }
     // What devices give is counted by their plugin, as long as that runs.
     if let Some((vendor, _)) = resource.split_once('/') {

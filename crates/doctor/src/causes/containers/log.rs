@@ -258,6 +258,19 @@ fn node_lacks(look: &Look<'_>, ill: &Ill<'_>, complaint: &Complaint, source: &st
         .evidence(source, &complaint.line)
         .evidence(Object::from_live(pod).to_string(), format!("runs on {node}"))
         .remedy(remedy, &[format!("kubectl debug node/{} -it --image=busybox", node.name)]);
+    // Others on the node say it in fewer words.
+    let says_so = |pod: &&&Value| {
+        let logs = look.cluster.logs(pod.namespace(), pod.name());
+        pod.str_at(&["spec", "nodeName"]) == Some(&node.name)
+            && logs.iter().any(|log| log.text.to_ascii_lowercase().contains("too many open files"))
+    };
+    let others = look.ill.iter().filter(|other| !is_module && other.workload != ill.workload);
+    let finding = others.fold(finding, |finding, other| match other.pods.iter().find(says_so) {
+        Some(pod) => finding
+            .suffers(other.workload.clone(), "reaches the limit, too")
+            .suffers(Object::from_live(pod), "reaches the limit, too"),
+        None => finding,
+    });
     Some(finding.since(ill.since))
 }
 

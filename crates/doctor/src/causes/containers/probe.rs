@@ -273,6 +273,9 @@ fn cpu(value: &Value) -> Option<i128> {
 
 /// The Services that a workload's configuration names, as what may lie below.
 pub(super) fn dependencies(look: &Look<'_>, caller: &Caller<'_>, finding: Finding) -> Finding {
+    let daemons = look.cluster.live(&caller.workload);
+    let daemons = daemons.into_iter().flat_map(|live| crate::dependencies::daemons_below(look.cluster, live));
+    let finding = daemons.fold(finding, Finding::below);
     let wires = wires(&caller.settings);
     let named = wires.iter().filter_map(|(address, _)| {
         match look.cluster.target(address, &caller.workload.namespace) {

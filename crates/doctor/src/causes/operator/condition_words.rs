@@ -18,6 +18,11 @@ pub(super) fn own_words(live: &Value) -> String {
     let phase = told(&["status", "phaseReason"]);
     // A summary may not tell why, and the reason of the phase does.
     let condition = condition.filter(|words| phase.is_none() || says_why(words));
+    if let Some(told) = nested_failure(live.get("status").unwrap_or(&Value::Null), 0)
+        && !condition.as_ref().is_some_and(|words| says_why(words))
+    {
+        return told;
+    }
     condition
         .or(phase)
         .or_else(|| health_details(live))
@@ -29,6 +34,38 @@ pub(super) fn own_words(live: &Value) -> String {
         .or_else(|| items(live, &["status", "validationErrors"]).next()?.as_str().map(str::to_owned))
         .or_else(|| error_of_pods(live).map(str::to_owned))
         .unwrap_or_default()
+}
+
+/// What a part of a resource says that has failed: connectors, tasks and members tell it deep in the status.
+fn nested_failure(part: &Value, depth: usize) -> Option<String> {
+    /// Parts lie near the top.
+    const DEEPEST: usize = 5;
+    const FAILED: &[&str] = &["FAILED", "Failed", "ERROR", "Error"];
+    if depth > DEEPEST {
+        return None;
+    }
+    match part {
+        Value::Object(fields) => {
+            let state = ["state", "status", "phase"].iter().find_map(|key| part.str_at(&[key]));
+            let has_failed = depth > 0 && state.is_some_and(|state| FAILED.contains(&state));
+            let told = || {
+                let told = ["trace", "message", "error", "reason"].iter().find_map(|key| part.str_at(&[key]));
+                told.filter(|text| !text.is_empty()).map(cause_of_trace)
+            };
+            let own = if has_failed { told() } else { None };
+            // Conditions are read as such.
+            let parts = fields.iter().filter(|(key, _)| *key != "conditions");
+            own.or_else(|| parts.map(|(_, it)| it).find_map(|it| nested_failure(it, depth + 1)))
+        }
+        Value::Array(items) => items.iter().find_map(|it| nested_failure(it, depth + 1)),
+        _ => None,
+    }
+}
+
+/// The line of a trace that tells why: the last `Caused by`, or the first line.
+fn cause_of_trace(text: &str) -> String {
+    let caused = text.lines().rev().find_map(|line| line.trim().strip_prefix("Caused by: "));
+    caused.or_else(|| text.lines().next()).unwrap_or_default().trim().to_owned()
 }
 
 /// The grave checks that a storage system lists under its health.

@@ -13,7 +13,7 @@ use super::{
     hidden_references::{absent_behind, services_of_spec},
     links::with_links,
     lookup::operators,
-    operator_log::{is_heard, told_by_operator},
+    operator_log::{error_line, is_heard, told_by_operator},
     unattended::unattended,
 };
 use crate::{
@@ -108,6 +108,9 @@ fn gather_words(look: &Look<'_>, live: &Value, own: String, operators: &[Object]
     let warning = warning.filter(|event| own.is_empty() || !says_why(&own) && says_why(&event.message));
     let words = warning.map_or(own, |event| event.message.clone());
     let line = if says_why(&words) { None } else { telling_line(look, live, operators) };
+    // Words that tell nothing yield to any error of the operator.
+    let says_little = words.is_empty() || is_general(&words, live.kind());
+    let line = line.or_else(|| error_line(look, live, operators).filter(|_| says_little));
     Said {
         words: line.as_ref().map_or(words, |(_, line)| line.clone()),
         warning: warning.map(|event| event.message.clone()),

@@ -4,7 +4,7 @@ use tiphys_cause::{Cause, absent_key};
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
-    condition_words::{is_denied, names},
+    condition_words::{is_denied, named_but_absent, names},
     conditions::refused_write,
 };
 use crate::{Log, Object, cluster::pods, dependencies, finding::Finding, search_context::Look};
@@ -32,7 +32,8 @@ pub(super) fn told_by_operator(look: &Look<'_>, live: &Value, operators: &[Objec
             let found = refused_write(look, &object, line)
                 .or_else(|| missing_key(look, live, line))
                 .or_else(|| missing_data(look, live, line))
-                .or_else(forbidden)?;
+                .or_else(forbidden)
+                .or_else(|| missing_object(look, live, line))?;
             let is_own = found.cause == Cause::OperatorReference;
             let is_sure = found.is_asserted() && (is_own || found.object != object);
             is_sure.then(|| found.evidence(log.source(), line).suffers(object.clone(), "its operator fails"))
@@ -94,6 +95,73 @@ fn missing_data(look: &Look<'_>, live: &Value, line: &str) -> Option<Finding> {
     let finding = Finding::new(Cause::ConfigMissing, object.clone(), 0.88, summary)
         .remedy(format!("Make {object}, or correct the reference."), &[]);
     Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below))
+}
+
+/// Any other object that a line says is not there: a class, an account, a resource of another operator.
+fn missing_object(look: &Look<'_>, live: &Value, line: &str) -> Option<Finding> {
+    let named = named_but_absent(line).filter(|_| tells_of_error(line))?;
+    let kind =
+        if named.kind.is_empty() { kind_of_plural(look, line, &named.name)? } else { named.kind.clone() };
+    let is_there = |namespace: &str| look.cluster.get(&kind, namespace, &named.name).is_some();
+    if is_there(live.namespace())
+        || is_there("")
+        || named.name == live.name()
+        || !look.cluster.has_kind(&kind)
+    {
+        return None;
+    }
+    let resource = Object::from_live(live);
+    let summary = format!("{resource} needs {kind} {}, which does not exist", named.name);
+    Some(
+        Finding::new(Cause::OperatorReference, resource, 0.85, summary)
+            .remedy(format!("Make {kind} {}, or correct its name.", named.name), &[])
+            .below(Object::new(&kind, live.namespace(), &named.name))
+            .below(Object::new(&kind, "", &named.name)),
+    )
+}
+
+/// Whether what a line says is not there is there by now.
+fn names_what_is_there(look: &Look<'_>, live: &Value, line: &str) -> bool {
+    let Some(named) = named_but_absent(line) else { return false };
+    let plural = || kind_of_plural(look, line, &named.name);
+    let kind = Some(named.kind.clone()).filter(|kind| !kind.is_empty()).or_else(plural);
+    kind.is_some_and(|kind| {
+        let is_known = |namespace: &str| look.cluster.get(&kind, namespace, &named.name).is_some();
+        is_known(live.namespace()) || is_known("")
+    })
+}
+
+/// The kind that the word before a quoted name means: `priorityclasses.scheduling.k8s.io "high"`.
+fn kind_of_plural(look: &Look<'_>, line: &str, name: &str) -> Option<String> {
+    let plain = line.replace("\\\"", "\"");
+    let at = plain.find(&format!("\"{name}\""))?;
+    let word = plain.get(..at)?.split_whitespace().next_back()?;
+    let plural = word.split('.').next()?.to_ascii_lowercase();
+    let is_meant = |kind: &str| {
+        let kind = kind.to_ascii_lowercase();
+        plural == kind || plural == format!("{kind}s") || plural == format!("{kind}es")
+    };
+    look.cluster.case.objects.iter().map(|it| it.kind()).find(|kind| is_meant(kind)).map(str::to_owned)
+}
+
+/// Whether a line tells of something that failed.
+pub(super) fn tells_of_error(line: &str) -> bool {
+    const WORDS: &[&str] = &["error", "failed", "cannot ", "could not", "unable to", "fatal"];
+    let low = line.to_ascii_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
+}
+
+/// The last line in which an operator tells of an error about a resource.
+pub(super) fn error_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(String, String)> {
+    let pods = operators.iter().flat_map(|it| pods::of_workload(look.cluster, it));
+    let mut logs = pods.flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
+    let is_about = |line: &&str| {
+        names(line, live.name())
+            && (live.namespace().is_empty() || names(line, live.namespace()) || speaks_of(line, live.kind()))
+            && tells_of_error(line)
+            && !names_what_is_there(look, live, line)
+    };
+    logs.find_map(|log| Some((log.source(), log.last_lines().find(is_about)?.to_owned())))
 }
 
 /// The key that a line misses in an object which is there without it.
