@@ -71,7 +71,8 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
 /// How many findings of one rule are told of one file. Nobody reads more of them.
 const MOST_ALIKE: usize = 200;
 
-/// The findings, of each rule and file at most so many. The last of them says how many more there are at least.
+/// The findings, of each rule and file at most so many. The last of them says how many more there are at
+/// least.
 fn bounded(findings: Vec<Finding>) -> Vec<Finding> {
     let key = |finding: &Finding| {
         let file = finding.diagnostic.primary.as_ref().map(|label| label.span.file.clone());

@@ -1,5 +1,5 @@
-//! Files that somebody names on the command line. What stands there is often of a repository that nobody knows: a
-//! link to a device has no end, and a pipe waits for ever.
+//! Files that somebody names on the command line. What stands there is often of a repository that nobody
+//! knows: a link to a device has no end, and a pipe waits for ever.
 
 use std::path::Path;
 

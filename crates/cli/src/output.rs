@@ -90,8 +90,8 @@ pub(crate) fn json_text(value: &Value) -> String {
     sanitize::json(&text).into_owned()
 }
 
-/// A value as YAML text for programs, without passwords of addresses and without what commands a terminal: YAML
-/// leaves marks of direction and zero width as they are, and JSON, which is YAML too, escapes them.
+/// A value as YAML text for programs, without passwords of addresses and without what commands a terminal:
+/// YAML leaves marks of direction and zero width as they are, and JSON, which is YAML too, escapes them.
 fn yaml_text(value: &Value) -> String {
     let text = tiphys_yaml::to_yaml(value);
     if sanitize::source(&text) != text {

@@ -136,8 +136,8 @@ impl Subject {
 /// Everything that a repository renders to at a state.
 pub(crate) type State = BTreeMap<Subject, Rendering>;
 
-/// Opens a repository at a revision, or as its files are, with clusters that its own files may not declare. What
-/// it says alike in another state, of which this was kept, is there once.
+/// Opens a repository at a revision, or as its files are, with clusters that its own files may not declare.
+/// What it says alike in another state, of which this was kept, is there once.
 ///
 /// # Errors
 /// The repository cannot be read, or has no such revision.
@@ -171,8 +171,8 @@ fn subject_of(survey: &Survey, app: &App, are_several: bool) -> Subject {
     Subject::in_environment(if are_several { environment } else { "" }, app.declared_id())
 }
 
-/// What every Application renders to, each environment by itself if there are several. Of those that render to
-/// the same in another state the objects are left out.
+/// What every Application renders to, each environment by itself if there are several. Of those that render
+/// to the same in another state the objects are left out.
 pub(crate) fn state_of(survey: &Survey, are_several: bool, (own, other): (&Digests, &Digests)) -> State {
     let mut state = State::new();
     let bootstrap = Bootstrap::from_survey(survey);

@@ -75,8 +75,8 @@ impl SourceMap {
         Some(start..end.max(start + one))
     }
 
-    /// The line on which a span starts, without its line end. Of a line of over a thousand bytes the part around
-    /// the start: some lines are whole files, and thousands of faults stand in one.
+    /// The line on which a span starts, without its line end. Of a line of over a thousand bytes the part
+    /// around the start: some lines are whole files, and thousands of faults stand in one.
     pub fn line(&self, span: &Span) -> Option<&str> {
         const LONG: usize = 1_000;
         const BEFORE: usize = 100;

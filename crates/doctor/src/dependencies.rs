@@ -382,6 +382,7 @@ fn by_convention(spec: &Value, namespace: &str, depth: usize, found: &mut Vec<Ob
                     let many = value.as_array().map(Vec::as_slice).unwrap_or_default();
                     let all = many.iter().chain([value]);
                     found.extend(all.filter_map(|value| referenced(single, value, namespace)));
+                    found.extend(value.as_str().and_then(|name| by_name_alone(single, name, namespace)));
                 }
                 by_convention(value, namespace, depth + 1, found);
             }
@@ -391,6 +392,15 @@ fn by_convention(spec: &Value, namespace: &str, depth: usize, found: &mut Vec<Ob
         }
         _ => {}
     }
+}
+
+/// The object that a field names by its name alone, with its namespace before it or not: `vaultAuthRef: k8s`.
+fn by_name_alone(field: &str, name: &str, namespace: &str) -> Option<Object> {
+    let stem = field.strip_suffix("Ref").filter(|stem| !stem.is_empty())?;
+    let mut letters = stem.chars();
+    let kind = letters.next()?.to_ascii_uppercase().to_string() + letters.as_str();
+    let (namespace, name) = name.split_once('/').unwrap_or((namespace, name));
+    (!name.is_empty()).then(|| Object::new(&kind, namespace, name))
 }
 
 /// The object of one reference. The field tells its kind where the reference does not: `providerConfigRef`.

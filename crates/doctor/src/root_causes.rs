@@ -358,8 +358,18 @@ fn spread(
     explained: &mut BTreeSet<Object>,
 ) -> Vec<Vec<Consequence>> {
     let mut depends: BTreeMap<Object, BTreeSet<Object>> = BTreeMap::new();
+    let mut absent: BTreeSet<Object> = BTreeSet::new();
     for object in red.keys() {
         for below in upstream(cluster, object) {
+            if matches!(below.kind.as_str(), "Secret" | "ConfigMap") && cluster.live(&below).is_none() {
+                absent.insert(below.clone());
+            }
+            depends.entry(below).or_default().insert(object.clone());
+        }
+    }
+    // What is not there is not red, and carries what keeps it from being made.
+    for object in absent {
+        for below in upstream(cluster, &object) {
             depends.entry(below).or_default().insert(object.clone());
         }
     }

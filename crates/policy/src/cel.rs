@@ -28,8 +28,8 @@ pub(crate) struct Expressions<'a> {
 impl Expressions<'_> {
     /// What they say of an object. One that cannot be evaluated here decides nothing.
     pub(crate) fn judge(&self, request: &Request<'_>) -> Verdict {
-        let seen = seen(request);
-        let environment = Environment::new(seen.clone());
+        let known = known_variables(request);
+        let environment = Environment::new(known.clone());
         for condition in self.conditions {
             match holds(text(condition, "expression"), &environment) {
                 Some(true) => {}
@@ -39,7 +39,8 @@ impl Expressions<'_> {
         }
         let mut own = HashMap::new();
         for variable in self.variables {
-            let names = seen.iter().cloned().chain([("variables".to_owned(), cel::Value::from(own.clone()))]);
+            let names =
+                known.iter().cloned().chain([("variables".to_owned(), cel::Value::from(own.clone()))]);
             let environment = Environment::new(names);
             // One that has no value fails where it is named.
             if let Some(value) = evaluate(text(variable, "expression"), &environment) {
@@ -47,7 +48,7 @@ impl Expressions<'_> {
             }
         }
         let environment =
-            Environment::new(seen.into_iter().chain([("variables".to_owned(), cel::Value::from(own))]));
+            Environment::new(known.into_iter().chain([("variables".to_owned(), cel::Value::from(own))]));
         let mut is_known = true;
         for validation in self.validations {
             match holds(text(validation, "expression"), &environment) {
@@ -61,7 +62,7 @@ impl Expressions<'_> {
 }
 
 /// The variables of a request that are known.
-fn seen(request: &Request<'_>) -> Vec<(String, cel::Value)> {
+fn known_variables(request: &Request<'_>) -> Vec<(String, cel::Value)> {
     let mut seen = vec![
         ("object".to_owned(), cel::plain(&request.object)),
         ("oldObject".to_owned(), cel::plain(&Value::Null)),

@@ -1,5 +1,6 @@
-//! Gatekeeper's constraints whose templates are of its library (gatekeeper-library), by what the library's own
-//! templates do. Templates are programs in Rego, which are not run: constraints of other kinds refuse nothing.
+//! Gatekeeper's constraints whose templates are of its library (gatekeeper-library), by what the library's
+//! own templates do. Templates are programs in Rego, which are not run: constraints of other kinds refuse
+//! nothing.
 
 use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
 

@@ -55,7 +55,8 @@ pub enum Refused {
     Pods,
 }
 
-/// Whether a policy does more than is evaluated here: it changes or makes objects, asks registries, or is a program.
+/// Whether a policy does more than is evaluated here: it changes or makes objects, asks registries, or is a
+/// program.
 /// `None` if the object is no policy of Kyverno or Gatekeeper.
 pub fn does_more(policy: &Value) -> Option<bool> {
     let gvk = policy.gvk();

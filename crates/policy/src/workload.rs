@@ -3,8 +3,8 @@
 use serde_json::json;
 use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
 
-/// The pod that a workload's controller makes, and where the workload has it. The fields of a pod stand at the
-/// same places below that path.
+/// The pod that a workload's controller makes, and where the workload has it. The fields of a pod stand at
+/// the same places below that path.
 pub(crate) fn pod_of(workload: &Value) -> Option<(Value, FieldPath)> {
     let gvk = workload.gvk();
     let path: &[&str] = match (gvk.group.as_str(), gvk.kind.as_str()) {

@@ -7,8 +7,8 @@ use tiphys_value::{Budget, ObjectExt as _, RenderLimits, RenderedObject, origin_
 
 use crate::RenderError;
 
-/// What an object takes in memory with what is noted of it, in bytes, about. Whoever keeps objects finds them by
-/// their names, and has these some times more.
+/// What an object takes in memory with what is noted of it, in bytes, about. Whoever keeps objects finds them
+/// by their names, and has these some times more.
 #[must_use]
 pub fn object_bytes(object: &RenderedObject) -> u64 {
     const KEYS: u64 = 6;

@@ -66,8 +66,8 @@ enum Excerpt {
 }
 
 impl RenderError {
-    /// A fault without a place. Of a message that is longer than 64 KiB, as of templates that quote themselves, the
-    /// rest is left out: faults are kept.
+    /// A fault without a place. Of a message that is longer than 64 KiB, as of templates that quote
+    /// themselves, the rest is left out: faults are kept.
     pub fn new(message: impl Into<String>) -> Self {
         const LONGEST: usize = 64 * 1024;
         let mut message = message.into();

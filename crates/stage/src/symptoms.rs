@@ -278,8 +278,8 @@ fn show_nodes(found: &mut [Symptom]) {
     found.iter_mut().filter(kept_away).for_each(|symptom| symptom.shows.extend(nodes.iter().cloned()));
 }
 
-/// Whoever made something that is not well shows it, over whatever is between them. What is between them and not
-/// well itself is shown in its place.
+/// Whoever made something that is not well shows it, over whatever is between them. What is between them and
+/// not well itself is shown in its place.
 fn show_makers(found: &mut [Symptom], snapshot: &Snapshot) {
     let mut owners_of: HashMap<&str, Vec<&str>> = HashMap::new();
     for object in snapshot.resources().flat_map(|id| snapshot.list(id, None)) {

@@ -45,8 +45,8 @@ impl RenderLimits {
         EXPIRED.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often that was noted in this process. Each Application may take its time, and many take it together:
-    /// who renders all of a repository looks at this, and stops.
+    /// How often that was noted in this process. Each Application may take its time, and many take it
+    /// together: who renders all of a repository looks at this, and stops.
     pub fn expired() -> usize {
         EXPIRED.load(Ordering::Relaxed)
     }

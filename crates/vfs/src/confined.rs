@@ -1,5 +1,5 @@
-//! A folder of the disk whose paths are those of the whole disk: what lies in it may be named from the root, and
-//! nothing else is read.
+//! A folder of the disk whose paths are those of the whole disk: what lies in it may be named from the root,
+//! and nothing else is read.
 
 use std::{path::Path, sync::Arc};
 

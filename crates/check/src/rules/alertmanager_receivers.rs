@@ -56,8 +56,8 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Fields of receivers that Alertmanager does not know, and chats of Telegram that are no numbers (Alertmanager
-/// docs, "Configuration").
+/// Fields of receivers that Alertmanager does not know, and chats of Telegram that are no numbers
+/// (Alertmanager docs, "Configuration").
 fn odd_fields(
     context: &Context<'_>,
     used: &ChartUse,

@@ -1,12 +1,12 @@
 //! # A policy refuses an object or its pods
 //!
 //! A policy that is enforced refuses what an Application brings: an image without a tag, a container without
-//! limits, a label that is missing. The policy and what it refuses are often of two Applications: each is right
-//! by itself, and the sync of the second one fails.
+//! limits, a label that is missing. The policy and what it refuses are often of two Applications: each is
+//! right by itself, and the sync of the second one fails.
 //!
 //! Kyverno's `ClusterPolicy`, `Policy` and `ValidatingPolicy`, the API server's `ValidatingAdmissionPolicy` and
-//! the best known constraints of Gatekeeper's library are evaluated. What depends on who asks, on other objects
-//! or on a registry is not.
+//! the best known constraints of Gatekeeper's library are evaluated. What depends on who asks, on other
+//! objects or on a registry is not.
 //!
 //! People see: `admission webhook "validate.kyverno.svc-fail" denied the request: … validation error: label
 //! team is required`, `[require-team] you must provide labels: {"team"}`, `ValidatingAdmissionPolicy 'x' with

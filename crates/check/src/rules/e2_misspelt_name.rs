@@ -9,8 +9,8 @@
 //! `F4-no-backend` and `F4-route-refused` tell more. A name that no object can have, such as one with a slash,
 //! is told everywhere.
 //!
-//! Of issuers, stores of secrets and Gateways it is also told where the one that is there, and that others name,
-//! has a word more or less, or goes on where the name ends: `letsencrypt-prod` for `letsencrypt-production`.
+//! Of issuers, stores of secrets and Gateways it is also told where the one that is there, and that others
+//! name, has a word more or less, or goes on where the name ends: `letsencrypt-prod` for `letsencrypt-production`.
 //!
 //! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`,
 //! `CreateContainerConfigError`, a route without a parent.

@@ -3,8 +3,9 @@
 //! A variable, local value or resource that no file of the folder declares; an argument that a module of the
 //! repository does not take, or one that it must be given; an output that it does not have, also where its
 //! state is read with `terraform_remote_state`; a folder that is not there. Terraform refuses the whole of it
-//! before it plans – nearly always after something was renamed in one of two places. So is a bare word between
-//! the brackets of an index, which names nothing, and a whole resource in the middle of a text, which is none.
+//! before it plans – nearly always after something was renamed in one of two places. So is a bare word
+//! between the brackets of an index, which names nothing, and a whole resource in the middle of a text, which
+//! is none.
 //!
 //! People see: `Error: Reference to undeclared input variable`, `Error: Reference to undeclared resource`,
 //! `Error: Unsupported argument`, `Error: Missing required argument`, `Error: Unsupported attribute`,

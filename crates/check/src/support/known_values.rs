@@ -2,8 +2,8 @@
 //! values`.
 //!
 //! A table begins with the chart's name, parts of addresses that it is published under, and the oldest and
-//! newest version that was looked at; behind them, where the kinds of values are known, the oldest version that
-//! these were taken from. Each further line is a value that has others below it, one blank deeper
+//! newest version that was looked at; behind them, where the kinds of values are known, the oldest version
+//! that these were taken from. Each further line is a value that has others below it, one blank deeper
 //! for each step; behind its colon stand those that have none, or of which nothing is known. `*` is every key
 //! of a map and every element of a list. Behind `!` the chart's schema refuses all other keys. Behind `=` is what
 //! a value is: `b`oolean, `n`umber, `s`tring, `l`ist or `m`ap, in capitals where the schema refuses all else.

@@ -158,7 +158,8 @@ impl Repository {
         self.survey_beside(options, environment, clusters, &Kept::default()).0
     }
 
-    /// The same, and what to keep for another state of the repository. What that one says alike is there once.
+    /// The same, and what to keep for another state of the repository. What that one says alike is there
+    /// once.
     pub(crate) fn survey_beside(
         &self,
         options: Options,

@@ -479,8 +479,8 @@ fn annotation_with(ill: &Ill<'_>, refused: &RefusedValue) -> Option<(String, Str
     Some((format!("spec.template.metadata.annotations.{key}"), format!("{key}={}", value.as_str()?)))
 }
 
-/// The ConfigMap beside a program that holds the key and the value which it refuses: it reads it over the API,
-/// and mounts nothing. With the key and the value.
+/// The ConfigMap beside a program that holds the key and the value which it refuses: it reads it over the
+/// API, and mounts nothing. With the key and the value.
 fn read_over_api(look: &Look<'_>, ill: &Ill<'_>, refused: &RefusedValue) -> Option<(Object, String, String)> {
     let line = refused.line.replace("\\\"", "\"");
     let quoted: Vec<&str> = line.split(['"', '\'', '`']).collect();

@@ -1,5 +1,5 @@
-//! Faults that somebody puts in on purpose: experiments of Chaos Mesh that are under way. Nothing else tells of
-//! them, since pods and policies look as ever.
+//! Faults that somebody puts in on purpose: experiments of Chaos Mesh that are under way. Nothing else tells
+//! of them, since pods and policies look as ever.
 
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};

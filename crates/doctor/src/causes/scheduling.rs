@@ -666,8 +666,8 @@ pub(crate) fn requested(spec: &Value, resource: &str) -> i128 {
 /// What claims of resources ask for.
 const DEVICES: &str = "devices";
 
-/// Whether a DaemonSet is a driver of devices that pods claim: its name says so, or bears a part of the name of
-/// a class.
+/// Whether a DaemonSet is a driver of devices that pods claim: its name says so, or bears a part of the name
+/// of a class.
 fn offers_devices(cluster: &Cluster<'_>, set: &Value) -> bool {
     const SHORTEST: usize = 3;
     let parts: Vec<&str> = set.name().split('-').collect();

@@ -48,8 +48,8 @@ impl Kept {
         }
     }
 
-    /// The same with what manifest files say of another tree: what was parsed there is not parsed again where the
-    /// texts are the same.
+    /// The same with what manifest files say of another tree: what was parsed there is not parsed again where
+    /// the texts are the same.
     #[must_use]
     pub fn with_manifests_of(mut self, other: &Self) -> Self {
         self.manifests.clone_from(&other.manifests);

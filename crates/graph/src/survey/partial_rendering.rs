@@ -159,8 +159,8 @@ impl Part {
     }
 }
 
-/// Whether a fault has nothing to do with what is out of reach: the kustomization at fault, which is below that
-/// of the source, does not build by itself either and takes nothing from elsewhere.
+/// Whether a fault has nothing to do with what is out of reach: the kustomization at fault, which is below
+/// that of the source, does not build by itself either and takes nothing from elsewhere.
 fn has_own_fault(
     alone: &Application,
     source: &ApplicationSource,

@@ -13,8 +13,8 @@ use crate::{
 
 type Pair = (String, Vec<u8>);
 
-/// What a key takes beside its texts until it is printed, in bytes, about: as a pair, as nodes, as JSON twice, and
-/// with its origin.
+/// What a key takes beside its texts until it is printed, in bytes, about: as a pair, as nodes, as JSON
+/// twice, and with its origin.
 const KEY: usize = 1 << 10;
 
 /// Loads all pairs: env files, literals, files.

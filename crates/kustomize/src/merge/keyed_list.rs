@@ -1,7 +1,7 @@
 //! A list of items that are found and replaced by the values of their keys.
 //!
-//! As long as every item has all keys, and no two the same values, it is known where each stands. Of any other
-//! list every item is looked at, as kyaml does it always.
+//! As long as every item has all keys, and no two the same values, it is known where each stands. Of any
+//! other list every item is looked at, as kyaml does it always.
 
 use std::collections::HashMap;
 

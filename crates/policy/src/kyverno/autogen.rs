@@ -24,8 +24,8 @@ pub(super) fn controllers(policy: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether rules of a policy can be extended: none goes by names or labels, which pods and their controllers do
-/// not share, and none changes or makes anything by its text alone.
+/// Whether rules of a policy can be extended: none goes by names or labels, which pods and their controllers
+/// do not share, and none changes or makes anything by its text alone.
 fn allows(policy: &Value) -> bool {
     let filters = |rule: &Value| -> bool {
         ["match", "exclude"].iter().filter_map(|side| rule.get(*side)).all(|block| {

@@ -100,8 +100,8 @@ enum Quantifier {
 /// Whether keys are among values, each of which may be a pattern; `None` if they cannot be compared.
 fn is_in(key: &Value, value: &Value, quantifier: Quantifier) -> Option<bool> {
     let keys = match key {
-        Value::Array(items) => items.iter().map(shown).collect(),
-        Value::String(_) | Value::Number(_) | Value::Bool(_) => vec![shown(key)],
+        Value::Array(items) => items.iter().map(as_text).collect(),
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => vec![as_text(key)],
         _ => return None,
     };
     let is_range = |text: &str| {
@@ -112,13 +112,13 @@ fn is_in(key: &Value, value: &Value, quantifier: Quantifier) -> Option<bool> {
     let is_among = |key: &String| -> bool {
         let fits = |value: &str| wildcard::matches(value, key) || wildcard::matches(key, value);
         match value {
-            Value::Array(items) => items.iter().any(|item| fits(&shown(item))),
+            Value::Array(items) => items.iter().any(|item| fits(&as_text(item))),
             Value::String(text) if text.starts_with('[') => match serde_json::from_str::<Vec<String>>(text) {
                 Ok(items) => items.iter().any(|item| fits(item)),
                 Err(_) => fits(text),
             },
             Value::String(text) if is_range(text) => operand::fits(&Value::String(key.clone()), value),
-            other => fits(&shown(other)),
+            other => fits(&as_text(other)),
         }
     };
     match value {
@@ -130,7 +130,7 @@ fn is_in(key: &Value, value: &Value, quantifier: Quantifier) -> Option<bool> {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -70,7 +70,7 @@ impl Rule<'_> {
         Some(Refusal {
             policy: self.policy.resource_key(),
             rule: name.to_owned(),
-            asked: self.asked(),
+            asked: self.place(),
             refused: Refused::Object,
             field,
             message,
@@ -78,7 +78,7 @@ impl Rule<'_> {
     }
 
     /// Where the rule says what it asks for.
-    fn asked(&self) -> FieldPath {
+    fn place(&self) -> FieldPath {
         const WAYS: [&str; 6] = ["pattern", "anyPattern", "deny", "foreach", "cel", "podSecurity"];
         let rules = FieldPath::default().key("spec").key("rules");
         let validate = rules.index(self.position).key("validate");

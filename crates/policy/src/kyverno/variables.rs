@@ -16,8 +16,8 @@ use tiphys_value::{Map, Value};
 
 use crate::wildcard;
 
-/// An expression is a line or two. The limits keep the reader's recursion small, and what lists of expressions
-/// can multiply.
+/// An expression is a line or two. The limits keep the reader's recursion small, and what lists of
+/// expressions can multiply.
 const MAX_LENGTH: usize = 1024;
 const MAX_COMMAS: usize = 6;
 const MAX_BRACKETS: usize = 24;

@@ -85,8 +85,8 @@ fn policies(view: &View<'_>) -> Vec<Arc<Object>> {
     kinds.flat_map(|resource| view.list(&resource, None)).collect()
 }
 
-/// The configuration for all policies: one webhook for those that refuse what cannot be asked about, one for the
-/// others. `None` without policies.
+/// The configuration for all policies: one webhook for those that refuse what cannot be asked about, one for
+/// the others. `None` without policies.
 fn configuration(view: &View<'_>, namespace: &str, service: &str) -> Option<Value> {
     let all = policies(view);
     let webhook = |mode: &str| {

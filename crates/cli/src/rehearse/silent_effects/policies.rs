@@ -1,5 +1,5 @@
-//! Objects that an enforced policy of the repository refuses, and that are there all the same: their engine is out
-//! of reach, or came after them. The next change of them is refused.
+//! Objects that an enforced policy of the repository refuses, and that are there all the same: their engine
+//! is out of reach, or came after them. The next change of them is refused.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ pub(super) fn refused(end: &Snapshot, was: Option<&Plan>, plan: &Plan) -> Vec<Ca
         return Vec::new();
     }
     let known = was.map(|was| policy_refusals(&was.survey)).unwrap_or_default();
-    // The API server's own policies are in force in the play, and Kyverno's where its webhook is: pods that these
-    // refuse are told of by the story.
+    // The API server's own policies are in force in the play, and Kyverno's where its webhook is: pods that
+    // these refuse are told of by the story.
     let is_played = |it: &PolicyRefusal| match it.policy.group.as_str() {
         "admissionregistration.k8s.io" => true,
         "kyverno.io" => it.is_of_pods && has_kyverno(end),

@@ -97,7 +97,7 @@ pub(super) fn waiting(look: &Look<'_>, app: &Value) -> Option<Finding> {
             }
             // What it calls may be what it waits for.
             let spec = live.and_then(crate::cluster::pods::spec);
-            for service in spec.into_iter().flat_map(|spec| called(look, spec, &job.namespace)) {
+            for service in spec.into_iter().flat_map(|spec| called_services(look, spec, &job.namespace)) {
                 finding = finding.below(service);
             }
             return Some(evidence(finding));
@@ -563,7 +563,7 @@ pub(super) fn prune_fights(look: &Look<'_>) -> Vec<Finding> {
 }
 
 /// The Services whose addresses a pod's specification names.
-fn called(look: &Look<'_>, spec: &Value, namespace: &str) -> Vec<Object> {
+fn called_services(look: &Look<'_>, spec: &Value, namespace: &str) -> Vec<Object> {
     let settings = crate::pod_addresses::settings(look.cluster, spec, namespace);
     let wires = crate::pod_addresses::wires(&settings).into_iter();
     let services = wires.filter_map(|(address, _)| match look.cluster.target(&address, namespace) {

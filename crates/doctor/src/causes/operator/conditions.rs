@@ -10,7 +10,7 @@ use super::{
         own_complaint, own_words, quotes_degraded_node, says_why, tells_of_cloud_limit,
     },
     failed_calls::{call_line, failed_call, outward_call, telling_line},
-    hidden_references::{absent_behind, services_of_spec},
+    hidden_references::{absent_behind, lacking_key, services_of_spec},
     links::with_links,
     lookup::operators,
     operator_log::{error_line, is_heard, told_by_operator},
@@ -51,13 +51,15 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let is_red = look.is_red(&Object::from_live(live));
     match live.kind() {
         "Issuer" | "ClusterIssuer" if is_red => {
-            return Some(finding_from_condition(
+            let finding = finding_from_condition(
                 live,
                 Cause::OperatorIssuer,
                 0.92,
                 "does not issue certificates",
                 "Correct the issuer: account, solver, credentials, reachability.",
-            ));
+            );
+            let finding = with_calls(look, live, finding);
+            return Some(services_of_spec(look, live).into_iter().fold(finding, Finding::below));
         }
         "SecretStore" | "ClusterSecretStore" if is_red => return Some(store(look, live)),
         "Challenge" | "Order" => return challenge(look, live),
@@ -195,6 +197,9 @@ fn by_words(look: &Look<'_>, live: &Value, operators: &[Object], said: &Said) ->
         return Some(new(complaint.cause, 0.75, what, remedy));
     }
     if let Some(finding) = outward_call(look, live, operators, words) {
+        return Some(finding);
+    }
+    if let Some(finding) = lacking_key(look, live, words) {
         return Some(finding);
     }
     if let Some(named) = named_but_absent(words).filter(|it| !is_there(look, live, it)) {

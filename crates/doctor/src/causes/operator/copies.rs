@@ -1,9 +1,10 @@
-//! Resources that repeat what another one says: owners that quote what they made, and siblings that fail alike.
+//! Resources that repeat what another one says: owners that quote what they made, and siblings that fail
+//! alike.
 
 use tiphys_cause::Cause;
 use tiphys_value::ObjectExt as _;
 
-use super::condition_words::own_words;
+use super::{condition_words::own_words, lookup::operators};
 use crate::{
     Object,
     cluster::{controller, is_workload},
@@ -49,15 +50,83 @@ pub(super) fn fold(look: &Look<'_>, mut found: Vec<Finding>) -> Vec<Finding> {
             words.is_some()
                 && *told == words
                 && known.cause == finding.cause
-                && known.object.kind == finding.object.kind
-                && are_siblings(look, &known.object, &finding.object)
+                && (known.object.kind == finding.object.kind
+                    && are_siblings(look, &known.object, &finding.object)
+                    || finding.cause == Cause::OperatorCloudCredentials
+                        && operator_of_both(look, &known.object, &finding.object).is_some())
         });
         match known {
             Some((known, _)) => known.absorb(finding, "fails alike"),
             None => kept.push((finding, words)),
         }
     }
-    kept.into_iter().map(|(finding, _)| finding).collect()
+    kept.into_iter().map(|(finding, words)| at_login(look, finding, words.as_deref())).collect()
+}
+
+/// Moves a finding about several siblings to the resource by which all of them log in, if words about a login
+/// are what they say and nobody gets in by it.
+fn at_login(look: &Look<'_>, finding: Finding, words: Option<&str>) -> Finding {
+    const WORDS: &[&str] = &["auth", "login", "credential", "token", "role name", "permission denied"];
+    let kind = &finding.object.kind;
+    let siblings: Vec<Object> = look.cluster.all(kind).iter().map(|it| Object::from_live(it)).collect();
+    let tells = words.is_some_and(|words| {
+        let low = words.to_ascii_lowercase();
+        WORDS.iter().any(|word| low.contains(word))
+    });
+    let is_alike = |it: &Object| it.kind == *kind || operator_of_both(look, &finding.object, it).is_some();
+    let alike = finding.suffers.iter().filter(|(it, _)| is_alike(it)).count();
+    if !tells || alike == 0 {
+        return finding;
+    }
+    let is_login = |it: &Object| {
+        let is_custom = look.cluster.live(it).is_some_and(super::is_custom);
+        is_custom && it.kind != *kind && !owns_any(look, it, &siblings)
+    };
+    let mut named = dependencies::upstream(look.cluster, &finding.object).into_iter().filter(is_login);
+    let Some(login) = named.next() else { return at_operator(look, finding) };
+    let users = siblings.iter().filter(|it| dependencies::upstream(look.cluster, it).contains(&login));
+    if users.clone().count() < 2 || !users.clone().all(|it| look.is_red(it)) {
+        return finding;
+    }
+    let first = finding.object.clone();
+    let mut finding = finding;
+    finding.cause = match finding.cause {
+        Cause::OperatorCloudCredentials => Cause::OperatorCloudCredentials,
+        _ => Cause::ConfigCredentials,
+    };
+    finding.summary = format!("nobody gets in by {login}: {}", finding.summary);
+    finding.upstream.retain(|it| *it != login);
+    finding.object = login;
+    finding.suffers(first, "cannot log in")
+}
+
+/// The operator that cares for two resources.
+fn operator_of_both(look: &Look<'_>, one: &Object, two: &Object) -> Option<Object> {
+    let of =
+        |object: &Object| look.cluster.live(object).map(|live| operators(look, live)).unwrap_or_default();
+    let others = of(two);
+    of(one).into_iter().find(|it| others.contains(it))
+}
+
+/// Moves a finding about several resources, none of which names a login, to the operator whose own login the
+/// cloud refuses.
+fn at_operator(look: &Look<'_>, finding: Finding) -> Finding {
+    let mut others = finding.suffers.iter().map(|(it, _)| it);
+    let operator = others.find_map(|it| operator_of_both(look, &finding.object, it));
+    let Some(operator) = operator.filter(|_| finding.cause == Cause::OperatorCloudCredentials) else {
+        return finding;
+    };
+    let first = finding.object.clone();
+    let mut finding = finding;
+    finding.summary = format!("the cloud does not let {operator} in: {}", finding.summary);
+    finding.upstream.retain(|it| *it != operator);
+    finding.object = operator;
+    finding.suffers(first, "is refused by the cloud")
+}
+
+/// Whether a resource has made one of some others.
+fn owns_any(look: &Look<'_>, owner: &Object, others: &[Object]) -> bool {
+    others.iter().any(|it| look.cluster.live(it).and_then(controller).is_some_and(|it| it == *owner))
 }
 
 /// What a resource says of itself, without its own name and what differs from one request to the next.
@@ -66,7 +135,9 @@ fn told_words(look: &Look<'_>, finding: &Finding) -> Option<String> {
     if !TOLD.contains(&finding.cause) || !finding.is_asserted() {
         return None;
     }
-    let words = own_words(live);
+    let own = own_words(live);
+    let warning = look.cluster.events(&finding.object).rfind(|event| event.is_warning());
+    let words = if own.is_empty() { warning.map_or(own, |event| event.message.clone()) } else { own };
     let masked: Vec<&str> = words
         .split_whitespace()
         .map(|word| if word.contains(live.name()) || is_identity(word) { "*" } else { word })

@@ -73,3 +73,55 @@ pub(super) fn absent_behind(look: &Look<'_>, live: &Value) -> Option<Finding> {
         .suffers(object, "needs it, and is not ready");
     Some(dependencies::upstream(look.cluster, &absent).into_iter().fold(finding, Finding::below))
 }
+
+/// The Secret or ConfigMap that lacks a key which words quote: one that a resource names with that key,
+/// itself or by what it names.
+pub(super) fn lacking_key(look: &Look<'_>, live: &Value, words: &str) -> Option<Finding> {
+    let plain = words.replace("\\\"", "\"");
+    let quoted: Vec<&str> = plain.split(['"', '\'', '`']).collect();
+    let object = Object::from_live(live);
+    let near = dependencies::upstream(look.cluster, &object);
+    let custom = near.iter().filter_map(|it| look.cluster.live(it)).filter(|it| super::is_custom(it));
+    let mut keys = Vec::new();
+    for holder in [live].into_iter().chain(custom) {
+        collect_keys(holder.get("spec").unwrap_or(&Value::Null), holder.namespace(), 0, &mut keys);
+    }
+    let lacks = |(data, key): &(Object, String)| {
+        let held = look.cluster.live(data).and_then(|it| it.get("data")?.as_object());
+        quoted.contains(&key.as_str()) && held.is_some_and(|held| !held.contains_key(key))
+    };
+    let (data, key) = keys.into_iter().find(lacks)?;
+    let summary = format!("{data} has no key {key}, which {object} needs");
+    let command = format!(
+        "kubectl -n {} get {} {} -o jsonpath='{{.data}}'",
+        data.namespace,
+        data.kind.to_lowercase(),
+        data.name
+    );
+    Some(
+        Finding::new(Cause::ConfigKeyMissing, data, 0.9, summary)
+            .field(format!("data.{key}"))
+            .evidence(format!("{object}, status"), words)
+            .remedy(format!("Add the key {key}, or correct the reference."), &[command])
+            .suffers(object, "does not find its key"),
+    )
+}
+
+/// The keys of Secrets and ConfigMaps that a specification names.
+fn collect_keys(value: &Value, namespace: &str, depth: usize, found: &mut Vec<(Object, String)>) {
+    if depth > DEEPEST {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            if let (Some(name), Some(key)) = (value.str_at(&["name"]), value.str_at(&["key"])) {
+                let namespace = value.str_at(&["namespace"]).unwrap_or(namespace);
+                let kinds = ["Secret", "ConfigMap"];
+                found.extend(kinds.map(|kind| (Object::new(kind, namespace, name), key.to_owned())));
+            }
+            fields.values().for_each(|it| collect_keys(it, namespace, depth + 1, found));
+        }
+        Value::Array(items) => items.iter().for_each(|it| collect_keys(it, namespace, depth + 1, found)),
+        _ => {}
+    }
+}

@@ -117,9 +117,11 @@ type Lookup = fn(&Look<'_>, &[String]) -> Vec<Object>;
 
 /// The workloads whose names hold one of some words, an operator before others; or whose image does.
 pub(crate) fn by_words(look: &Look<'_>, words: &[String]) -> Vec<Object> {
-    let searches: [Lookup; 3] = [
+    let searches: [Lookup; 4] = [
         |look, words| by_name(look, words, bears),
         by_image,
+        // Some write the word and what it is in one: `azureserviceoperator`.
+        |look, words| by_name(look, words, is_operator_of),
         // What runs under the first part of the word may be what is cared for, and not who cares.
         |look, words| {
             by_name(look, words, |name, word| name.len() >= 5 && word.starts_with(&format!("{name}-")))
@@ -134,6 +136,12 @@ fn bears(name: &str, word: &str) -> bool {
         || name.starts_with(&format!("{word}-"))
         || name.ends_with(&format!("-{word}"))
         || name.contains(&format!("-{word}-"))
+}
+
+/// Whether a part of the name of a workload begins with a word and ends as an operator's does.
+fn is_operator_of(name: &str, word: &str) -> bool {
+    name.split('-')
+        .any(|part| part.len() > word.len() && part.starts_with(word) && part.ends_with("operator"))
 }
 
 fn by_name(look: &Look<'_>, words: &[String], fits: fn(&str, &str) -> bool) -> Vec<Object> {

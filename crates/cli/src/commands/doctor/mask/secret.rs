@@ -12,7 +12,8 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const FIELDS: [&str; 7] = ["apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"];
 
 /// Takes every value out of a Secret and leaves its keys. Public certificates stay, and of the credentials of
-/// image registries the hosts. Annotations that repeat the object go, and those that hold a value lose theirs.
+/// image registries the hosts. Annotations that repeat the object go, and those that hold a value lose
+/// theirs.
 pub(crate) fn strip_secret(secret: &mut Map<String, Value>) {
     let kind = secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     // Whatever else stands there is a field that was misspelt, or one that nobody knows yet.
