@@ -30,7 +30,8 @@ impl<'a> Cluster<'a> {
     /// What an address is to a caller in a namespace.
     pub(crate) fn target(&self, address: &Address, namespace: &str) -> Target<'a> {
         let host = address.host.as_str();
-        if matches!(host, "localhost" | "127.0.0.1" | "::1" | "0.0.0.0") {
+        let is_loopback = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        if is_loopback || matches!(host, "localhost" | "0.0.0.0") {
             return Target::Own;
         }
         if address.is_ip() {

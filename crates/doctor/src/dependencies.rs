@@ -666,8 +666,10 @@ fn undelivered(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
 /// made under the resource's own name.
 fn namesakes(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     let beside = cluster.case.objects.iter().filter(|live| {
+        // A resource of the whole cluster may write to every namespace, and says so.
+        let is_wide = live.namespace().is_empty() && live.at(&["spec", "target"]).is_some();
         live.name() == object.name
-            && live.namespace() == object.namespace
+            && (live.namespace() == object.namespace || is_wide)
             && crate::causes::operator::is_custom(live)
     });
     beside.map(Object::from_live).collect()

@@ -114,7 +114,9 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         makers.extend(unseen_makers(look, &object));
         makers.extend(refused_makers(look, &object, &ill.workload));
         let finding = makers.iter().cloned().fold(finding, Finding::below);
-        let finding = if makers.iter().any(|it| look.is_red(it)) { finding.not_known() } else { finding };
+        // So is why one that should have made it long ago says nothing at all.
+        let is_open = |it: &Object| look.is_red(it) || has_done_nothing(look, it);
+        let finding = if makers.iter().any(is_open) { finding.not_known() } else { finding };
         let finding = undelivered(look, &object, &ill.workload).into_iter().fold(finding, Finding::below);
         let finding = ill.pods.iter().fold(finding, |finding, pod| {
             finding.suffers(Object::from_live(pod), "its container is not configured")
@@ -127,6 +129,16 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         );
     }
     found
+}
+
+/// Whether a resource of an operator has no status.
+fn has_done_nothing(look: &Look<'_>, maker: &Object) -> bool {
+    const COPIES: &[&str] = &["ExternalSecret", "SealedSecret", "Certificate"];
+    let is_copy =
+        |kind: &str| COPIES.contains(&kind) || kind.starts_with("Vault") && kind.ends_with("Secret");
+    look.cluster
+        .live(maker)
+        .is_some_and(|live| is_copy(live.kind()) && crate::causes::operator::has_no_status(live))
 }
 
 /// Resources that fail, of kinds that were not saved, and that share their name with a missing Secret:

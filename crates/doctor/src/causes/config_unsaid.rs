@@ -33,6 +33,9 @@ fn absent(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         if let Some(finding) = provider_class(look, ill, pod).filter(|_| matches!(stage, Stage::Volumes)) {
             found.push(finding);
         }
+        if let Some(finding) = attachment(look, ill, pod).filter(|_| matches!(stage, Stage::Volumes)) {
+            found.push(finding);
+        }
         for (named, field) in needs(pod, stage) {
             let is_known = found.iter().any(|finding| finding.object == named);
             if is_known || look.cluster.live(&named).is_some() || !proves_absence(look, &named) {
@@ -53,6 +56,34 @@ fn absent(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// The further network that an annotation names and that is not there.
+fn attachment(look: &Look<'_>, ill: &Ill<'_>, pod: &Value) -> Option<Finding> {
+    const KIND: &str = "NetworkAttachmentDefinition";
+    const ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
+    // A list in JSON has other forms; those of names are `NAME`, `NAMESPACE/NAME` and `NAME@INTERFACE`.
+    let told = pod.annotation(ANNOTATION).filter(|told| !told.contains(['{', '[']))?;
+    let named = told.split(',').map(|name| name.split('@').next().unwrap_or(name).trim());
+    let mut named = named.filter(|name| !name.is_empty()).map(|name| {
+        let (namespace, name) = name.split_once('/').unwrap_or((pod.namespace(), name));
+        Object::new(KIND, namespace, name)
+    });
+    let absent = named.find(|it| look.cluster.live(it).is_none())?;
+    if !look.cluster.has_kind(KIND) {
+        return None;
+    }
+    let elsewhere = look.cluster.all(KIND).iter().find(|it| it.name() == absent.name);
+    let summary = format!("{absent} does not exist, and {} is to be attached to it", ill.workload);
+    let finding = Finding::new(Cause::OperatorReference, ill.workload.clone(), 0.85, summary)
+        .field(format!("spec.template.metadata.annotations[{ANNOTATION}]"))
+        .since(ill.since)
+        .evidence(Object::from_live(pod).to_string(), format!("{ANNOTATION}: {told}"))
+        .remedy(format!("Make {absent}, or correct the annotation."), &[])
+        .suffers(Object::from_live(pod), "gets no network");
+    Some(elsewhere.into_iter().fold(finding, |finding, it| {
+        finding.evidence(Object::from_live(it).to_string(), "it has the name in another namespace")
+    }))
 }
 
 /// The class of provider that a volume of secrets names and that is not there.
@@ -116,7 +147,9 @@ fn needs(pod: &Value, stage: Stage) -> Vec<(Object, String)> {
     };
     let needed = named
         .into_iter()
-        .filter(|it| it.kind != "PersistentVolumeClaim" && !it.is_optional && !it.name.is_empty());
+        .filter(|it| it.kind != "PersistentVolumeClaim" && !it.is_optional && !it.name.is_empty())
+        // The controller manager gives them to every namespace, and people leave them out.
+        .filter(|it| !matches!(it.name, "kube-root-ca.crt" | "openshift-service-ca.crt"));
     needed.map(|it| (Object::new(it.kind, pod.namespace(), it.name), it.named_by.to_string())).collect()
 }
 

@@ -22,7 +22,15 @@ use crate::{
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(plugin_down(look));
-    found.extend(sandboxes(look));
+    let denied = denied_plugin(look);
+    let plugin = denied.as_ref().map(|finding| finding.object.clone());
+    // Addresses that nobody may ask for are not used up.
+    let without = |finding: Finding| match (&plugin, finding.cause) {
+        (Some(plugin), Cause::NetIpExhausted) => finding.below(plugin.clone()),
+        _ => finding,
+    };
+    found.extend(sandboxes(look).into_iter().map(without));
+    found.extend(denied);
     let mut routes = routing(look);
     routes.extend(without_route(look));
     let unrouted: BTreeSet<Object> = routes.iter().map(|finding| finding.object.clone()).collect();
@@ -239,6 +247,26 @@ fn unavailable(node: &Value) -> Option<&Value> {
 fn refused_route<'a>(look: &Look<'a>, node: &Value) -> Option<&'a Event> {
     let object = Object::from_live(node);
     look.cluster.events(&object).rfind(|event| event.reason == "FailedToCreateRoute")
+}
+
+/// A network plugin whose identity the cloud refuses: the events of its own pods say so.
+fn denied_plugin(look: &Look<'_>) -> Option<Finding> {
+    let object = plugin_object(look)?;
+    let (pod, event) = pods::of_workload(look.cluster, &object).into_iter().find_map(|pod| {
+        let named = Object::from_live(pod);
+        let is_denied =
+            |event: &&Event| event.is_warning() && crate::causes::operator::is_denied(&event.message);
+        let event = look.cluster.events(&named).rfind(is_denied);
+        Some((named, event?))
+    })?;
+    let summary =
+        format!("the cloud does not let {object} give addresses to pods: its identity lacks the right");
+    let remedy = "Give its identity (role, trust, workload identity) the rights that the cloud's words name.";
+    let finding = Finding::new(Cause::OperatorCloudCredentials, object, 0.92, summary)
+        .since(event.first)
+        .evidence(format!("Event of {pod}"), event.message.clone())
+        .remedy(remedy, &[]);
+    Some(finding.suffers(pod, "may not ask the cloud for addresses"))
 }
 
 /// Nodes to whose pods the cloud leads no route.

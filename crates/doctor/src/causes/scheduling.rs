@@ -257,6 +257,10 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
             matches!(obstacle, Obstacle::Taint(key) if TROUBLES.iter().any(|start| key.starts_with(start)))
         });
         let finding = if fitting.is_none() && is_troubled { finding.not_known() } else { finding };
+        // Who writes such labels, if it is ill, is why no node has them.
+        let labellers = ill_labellers(look, &finding);
+        let finding = if labellers.is_empty() { finding } else { finding.not_known() };
+        let finding = labellers.into_iter().fold(finding, Finding::below);
         return Some(node_makers(look).fold(finding, Finding::below));
     }
     let nodes = |wanted: fn(&Obstacle) -> bool| -> u32 {
@@ -661,6 +665,23 @@ pub(crate) fn requested(spec: &Value, resource: &str) -> i128 {
         .filter_map(|it| quantity::milli(it.at(&["resources", "requests", resource])?))
         .max();
     first.unwrap_or(0).max(sum)
+}
+
+/// Labels that programs write on nodes by what they find there, and parts of the names of these programs.
+const LABELLERS: &[(&str, &[&str])] = &[
+    ("feature.node.kubernetes.io/", &["nfd-", "node-feature-discovery"]),
+    ("nvidia.com/", &["gpu-feature-discovery", "nvidia-device-plugin", "nfd-", "node-feature-discovery"]),
+    ("amd.com/", &["amd-gpu", "node-labeller"]),
+    ("gpu.intel.com/", &["intel-gpu", "nfd-", "node-feature-discovery"]),
+];
+
+/// The red programs that should write the labels which a finding says no node has.
+fn ill_labellers(look: &Look<'_>, finding: &Finding) -> Vec<Object> {
+    let wanted = |start: &str| finding.summary.contains(start);
+    let parts = LABELLERS.iter().filter(|(start, _)| wanted(start)).flat_map(|(_, parts)| parts.iter());
+    let parts: Vec<&&str> = parts.collect();
+    let ill = look.ill.iter().map(|ill| &ill.workload);
+    ill.filter(|it| parts.iter().any(|part| it.name.contains(**part))).cloned().collect()
 }
 
 /// What claims of resources ask for.

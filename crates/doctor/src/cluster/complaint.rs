@@ -91,7 +91,27 @@ pub(crate) fn complaint(live: &Value) -> Option<&Value> {
         Some(summary) => points_at(summary, it),
         None => true,
     };
-    conditions(live).filter(|it| is_failure(it)).find(told).or(summary)
+    let failure = conditions(live).filter(|it| is_failure(it)).find(told).or(summary);
+    failure.or_else(|| unready_part(live))
+}
+
+/// The condition about a part of a resource that has no summary: `AllReplicasReady`, `ClusterAvailable`.
+fn unready_part(live: &Value) -> Option<&Value> {
+    const ENDS: &[&str] = &["Ready", "Available", "Reachable", "Healthy"];
+    /// Reasons of what somebody does without.
+    const ON_PURPOSE: &[&str] =
+        &["Disabled", "NotEnabled", "NotConfigured", "NotRequested", "Deleting", "Paused"];
+    let text = |condition: &Value, key: &str| condition.str_at(&[key]).unwrap_or_default().to_owned();
+    if conditions(live).any(|it| GOOD.contains(&text(it, "type").as_str())) {
+        return None;
+    }
+    conditions(live).find(|it| {
+        let (name, reason) = (text(it, "type"), text(it, "reason"));
+        text(it, "status") == "False"
+            && ENDS.iter().any(|end| name.ends_with(end))
+            && !NEGATIVE.iter().chain(ABILITIES).any(|word| name.contains(word))
+            && !ON_PURPOSE.iter().any(|word| reason.contains(word))
+    })
 }
 
 /// What the replicas of an operator say about a resource, where each of them has a say.

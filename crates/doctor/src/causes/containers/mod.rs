@@ -442,6 +442,23 @@ fn repeated_program(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     })
 }
 
+/// Init containers that check whether the plugin of the mesh has done its part on the node.
+const MESH_CHECKS: &[&str] = &["istio-validation", "linkerd-network-validator"];
+
+/// The pods of a mesh's network plugin on the node of a pod whose check fails.
+fn mesh_plugins(look: &Look<'_>, pod: &Value) -> Vec<Object> {
+    const PLUGINS: &[&str] = &["istio-cni", "linkerd-cni"];
+    let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
+    let checks = items(pod, &["status", "initContainerStatuses"]).any(|status| {
+        let name = status.str_at(&["name"]).unwrap_or_default();
+        MESH_CHECKS.contains(&name) && status.at(&["ready"]).and_then(Value::as_bool) != Some(true)
+    });
+    let all = look.cluster.all("Pod").iter().filter(|_| checks && !node.is_empty());
+    let here = all.filter(|it| it.str_at(&["spec", "nodeName"]) == Some(node));
+    let plugins = here.filter(|it| PLUGINS.iter().any(|name| it.name().contains(name)));
+    plugins.map(|it| Object::from_live(it)).collect()
+}
+
 /// Exit codes by which shells say that there is nothing to run.
 fn command(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let (pod, status, code) = troubled(ill).find_map(|(pod, status)| {
@@ -449,6 +466,10 @@ fn command(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         matches!(code, 126 | 127).then_some((pod, status, code))
     })?;
     let name = status.str_at(&["name"]).unwrap_or_default();
+    // A program of the mesh ends so where nothing leads its traffic yet.
+    if MESH_CHECKS.contains(&name) {
+        return None;
+    }
     let is_denied = code == 126
         && ill
             .facts
@@ -636,6 +657,7 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let text = text.join("\n");
     let jobs = if is_init { awaited_jobs(look, ill, &text) } else { jobs_of_migration(look, ill, &text) };
     finding = jobs.into_iter().fold(finding, Finding::below);
+    finding = mesh_plugins(look, pod).into_iter().fold(finding, Finding::below);
     let is_killed = matches!(code, 137 | 143);
     let caller = Caller::of_ill(look, ill);
     let blames = last.as_ref().is_some_and(|(_, line)| caller.names_what_it_calls(line));

@@ -135,6 +135,7 @@ pub(crate) fn is_denied(words: &str) -> bool {
     const WORDS: &[&str] = &[
         "accessdenied",
         "unauthorizedoperation",
+        "unauthorized operation:",
         "is not authorized to perform",
         "error 403",
         "statuscode: 403",
