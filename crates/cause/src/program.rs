@@ -236,6 +236,12 @@ const WORDS: &[(Cause, &[&str])] = &[
         Cause::ConfigCredentials,
         &[
             "password authentication failed",
+            // GitHub, Cloudflare, Stripe, OpenAI, Vault.
+            "bad credentials",
+            "invalid tunnel secret",
+            "invalid api key provided",
+            "incorrect api key provided",
+            "invalid role or secret id",
             "service account name not authorized",
             "namespace not authorized",
             "access denied for user",

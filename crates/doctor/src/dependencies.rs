@@ -164,12 +164,10 @@ fn stores_of_class(cluster: &Cluster<'_>, class: &Value, driver: &str) -> Vec<Ob
         let group = live.gvk().group;
         group.contains('.') && (driver.contains(group.as_str()) || group.ends_with(driver))
     };
-    let stores = cluster.case.objects.iter().filter(|live| {
-        named.contains(&live.name())
-            && (live.namespace().is_empty() || named.contains(&live.namespace()))
-            && is_of_driver(live)
+    let stores = named.iter().flat_map(|name| cluster.extensions_named(name)).filter(|live| {
+        (live.namespace().is_empty() || named.contains(&live.namespace())) && is_of_driver(live)
     });
-    stores.map(Object::from_live).collect()
+    stores.map(|live| Object::from_live(live)).collect()
 }
 
 /// What the daemons of a storage system need: those that keep the data, and those that know where it is.
@@ -665,14 +663,12 @@ fn undelivered(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
 /// The custom resources of the same name beside an absent Secret or ConfigMap: many operators write what they
 /// made under the resource's own name.
 fn namesakes(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
-    let beside = cluster.case.objects.iter().filter(|live| {
+    let beside = cluster.extensions_named(&object.name).iter().filter(|live| {
         // A resource of the whole cluster may write to every namespace, and says so.
         let is_wide = live.namespace().is_empty() && live.at(&["spec", "target"]).is_some();
-        live.name() == object.name
-            && (live.namespace() == object.namespace || is_wide)
-            && crate::causes::operator::is_custom(live)
+        (live.namespace() == object.namespace || is_wide) && crate::causes::operator::is_custom(live)
     });
-    beside.map(Object::from_live).collect()
+    beside.map(|live| Object::from_live(live)).collect()
 }
 
 /// The policies that are told to make an absent object, and their requests: Kyverno copies Secrets so.
@@ -711,8 +707,8 @@ fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             found.extend(makers_by_name(cluster, object));
         }
         if cluster.live(object).is_none() {
-            let writers = cluster.case.objects.iter().filter(|it| writes_secret(it, object));
-            found.extend(writers.map(Object::from_live));
+            let writers = cluster.secret_writers().iter().filter(|it| writes_secret(it, object));
+            found.extend(writers.map(|it| Object::from_live(it)));
         }
     }
     if cluster.live(object).is_none() {

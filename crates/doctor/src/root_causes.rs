@@ -368,7 +368,7 @@ fn spread(
         }
     }
     // What is not there is not red, and carries what keeps it from being made.
-    for object in absent {
+    for object in absent.into_iter().take(MOST_ABSENT) {
         for below in upstream(cluster, &object) {
             depends.entry(below).or_default().insert(object.clone());
         }
@@ -425,6 +425,8 @@ fn spread(
     found
 }
 
+/// Of how many objects that are not there their makers are looked for.
+const MOST_ABSENT: usize = 200;
 /// How often all roots together look at an object. In a cluster each object has a few roots; owners that lead
 /// in a circle make each the root of all.
 const MOST_VISITS: usize = 1_000_000;

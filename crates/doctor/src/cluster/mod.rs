@@ -38,6 +38,10 @@ pub(crate) struct Cluster<'a> {
     logs: HashMap<(&'a str, &'a str), Vec<&'a Log>>,
     namespaces: HashSet<&'a str>,
     near_ranges: OnceLock<HashSet<[u8; 2]>>,
+    /// The objects of operators' groups, by their names.
+    extensions: HashMap<&'a str, Vec<&'a Value>>,
+    /// The objects that may say which Secret they write: Jobs, and resources that keep credentials.
+    writers: Vec<&'a Value>,
 }
 
 /// Kinds whose name several groups use, with the groups that are meant.
@@ -93,6 +97,8 @@ impl<'a> Cluster<'a> {
             events: HashMap::new(),
             logs: HashMap::new(),
             near_ranges: OnceLock::new(),
+            extensions: HashMap::new(),
+            writers: Vec::new(),
             namespaces: case.objects.iter().map(|object| object.namespace()).collect(),
         };
         let saved = case.objects.iter().filter(|object| object.kind() == "Namespace");
@@ -107,6 +113,12 @@ impl<'a> Cluster<'a> {
                 cluster.tracked.entry(app).or_default().push(object);
             }
             cluster.by_kind.entry(kind).or_default().push(object);
+            if object.gvk().group.contains('.') {
+                cluster.extensions.entry(object.name()).or_default().push(object);
+            }
+            if object.kind() == "Job" || object.at(&["spec", "writeConnectionSecretToRef"]).is_some() {
+                cluster.writers.push(object);
+            }
         }
         for pod in cluster.by_kind.get("Pod").into_iter().flatten() {
             cluster.pods.entry(pod.namespace()).or_default().push(pod);
@@ -185,6 +197,16 @@ impl<'a> Cluster<'a> {
     /// All objects of a kind.
     pub(crate) fn all(&self, kind: &str) -> &[&'a Value] {
         self.by_kind.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects of that name whose group is an operator's.
+    pub(crate) fn extensions_named(&self, name: &str) -> &[&'a Value] {
+        self.extensions.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects that may say which Secret they write: Jobs, and resources that keep credentials.
+    pub(crate) fn secret_writers(&self) -> &[&'a Value] {
+        &self.writers
     }
 
     /// The ranges of addresses near those of pods, Services and nodes; read when first asked for.

@@ -111,12 +111,12 @@ pub(crate) fn awaited(cluster: &Cluster<'_>, service: &Value) -> Option<Object> 
     }
     // Labels of operators bear the name of their group before the slash.
     let named = wanted.iter().filter_map(|(key, value)| Some((key.split_once('/')?.0, value.as_str()?)));
-    let named: Vec<(&str, &str)> = named.collect();
-    let objects = cluster.case.objects.iter().filter(|it| it.namespace() == service.namespace());
-    let mut makers = objects.filter(|live| {
-        let group = live.gvk().group;
-        let is_of = |domain: &str| group.ends_with(domain) || domain.ends_with(group.as_str());
-        group.contains('.') && named.iter().any(|(domain, name)| *name == live.name() && is_of(domain))
+    let mut makers = named.flat_map(|(domain, name)| {
+        let near = cluster.extensions_named(name).iter().filter(|it| it.namespace() == service.namespace());
+        near.filter(move |live| {
+            let group = live.gvk().group;
+            group.ends_with(domain) || domain.ends_with(group.as_str())
+        })
     });
-    makers.next().map(Object::from_live)
+    makers.next().map(|live| Object::from_live(live))
 }

@@ -214,8 +214,22 @@ fn complaint_fault<'a>(
 const CLOUD_IDENTITIES: &[&str] =
     &["eks.amazonaws.com/role-arn", "iam.gke.io/gcp-service-account", "azure.workload.identity/client-id"];
 
+/// Addresses at which agents of a node hand out identities of the cloud, and parts of the agents' names.
+const AGENTS_OF_IDENTITIES: &[(&str, &str)] = &[
+    ("169.254.170.23", "pod-identity-agent"),
+    ("169.254.169.254", "gke-metadata-server"),
+    ("169.254.169.254", "kube2iam"),
+    ("169.254.169.254", "kiam-agent"),
+];
+
 /// A finding with who the workload is in its cloud, as its ServiceAccount says.
 fn with_cloud_identity(look: &Look<'_>, ill: &Ill<'_>, finding: Finding) -> Finding {
+    // Who hands out identities on the node may not answer.
+    let told = finding.evidence.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ");
+    let agents = look.cluster.all("DaemonSet").iter().filter(|set| {
+        AGENTS_OF_IDENTITIES.iter().any(|(address, name)| told.contains(address) && set.name().contains(name))
+    });
+    let finding = agents.map(|set| Object::from_live(set)).fold(finding, Finding::below);
     let name = ill.spec().str_at(&["serviceAccountName"]).unwrap_or("default");
     let Some(account) = look.cluster.get("ServiceAccount", ill.namespace(), name) else { return finding };
     let source = Object::from_live(account).to_string();

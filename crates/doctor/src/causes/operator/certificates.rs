@@ -165,12 +165,25 @@ fn serves_nobody(look: &Look<'_>, store: &Object) -> bool {
     if look.cluster.live(store).is_none() {
         return false;
     }
-    let kinds = ["ExternalSecret", "ClusterExternalSecret", "PushSecret"];
-    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
-    let users = all.map(|it| Object::from_live(it));
-    let users: Vec<Object> =
-        users.filter(|it| dependencies::upstream(look.cluster, it).contains(store)).collect();
-    users.len() > 1 && users.iter().all(|it| look.is_red(it))
+    let is_wide = store.namespace.is_empty();
+    let uses = |live: &Value| {
+        let told = |key: &str| live.str_at(&["spec", "secretStoreRef", key]);
+        let kind = told("kind").unwrap_or("SecretStore");
+        told("name") == Some(store.name.as_str())
+            && kind == store.kind
+            && (is_wide || live.namespace() == store.namespace)
+    };
+    let mut users = 0;
+    for live in ["ExternalSecret", "ClusterExternalSecret"].iter().flat_map(|kind| look.cluster.all(kind)) {
+        if !uses(live) {
+            continue;
+        }
+        users += 1;
+        if !look.is_red(&Object::from_live(live)) {
+            return false;
+        }
+    }
+    users > 1
 }
 
 /// A certificate or a synchronized secret: who should make it comes first.

@@ -1,6 +1,8 @@
 //! Resources that repeat what another one says: owners that quote what they made, and siblings that fail
 //! alike.
 
+use std::collections::BTreeMap;
+
 use tiphys_cause::Cause;
 use tiphys_value::ObjectExt as _;
 
@@ -29,38 +31,60 @@ const IDENTITY: usize = 8;
 /// How far owners are followed.
 const FARTHEST: usize = 6;
 
+/// How many resources that say the same are held against each other: more of them tell nothing more.
+const MOST_ALIKE: usize = 64;
+
 /// Lets what only repeats another resource follow from it.
 pub(super) fn fold(look: &Look<'_>, mut found: Vec<Finding>) -> Vec<Finding> {
     let told: Vec<Option<String>> = found.iter().map(|finding| told_words(look, finding)).collect();
+    let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, words) in told.iter().enumerate() {
+        alike.entry(words.as_deref().unwrap_or_default()).or_default().push(at);
+    }
+    alike.remove("");
     // Who quotes what it has made has no fault of its own.
-    for above in 0..found.len() {
-        let quoted = (0..found.len()).find(|below| {
-            told[above].is_some() && told[above] == told[*below] && owns(look, &found[above], &found[*below])
-        });
-        if let Some(below) = quoted {
-            let (owner, made) = (found[above].object.clone(), found[below].object.clone());
-            found[above].upstream = vec![made];
-            found[below].upstream.retain(|it| *it != owner);
+    for group in alike.values() {
+        let places: BTreeMap<Object, usize> =
+            group.iter().map(|at| (found[*at].object.clone(), *at)).collect();
+        for made in group {
+            let owner = look.cluster.live(&found[*made].object).and_then(controller);
+            let Some(owner) = owner.filter(|owner| places.contains_key(owner)) else { continue };
+            let above = places[&owner];
+            found[above].upstream = vec![found[*made].object.clone()];
+            found[*made].upstream.retain(|it| *it != owner);
         }
     }
     // Of siblings that fail alike one tells it all.
-    let mut kept: Vec<(Finding, Option<String>)> = Vec::new();
-    for (finding, words) in found.into_iter().zip(told) {
-        let known = kept.iter_mut().find(|(known, told)| {
-            words.is_some()
-                && *told == words
-                && known.cause == finding.cause
-                && (known.object.kind == finding.object.kind
-                    && are_siblings(look, &known.object, &finding.object)
-                    || finding.cause == Cause::OperatorCloudCredentials
-                        && operator_of_both(look, &known.object, &finding.object).is_some())
-        });
-        match known {
-            Some((known, _)) => known.absorb(finding, "fails alike"),
-            None => kept.push((finding, words)),
+    let mut into: BTreeMap<usize, usize> = BTreeMap::new();
+    for group in alike.values() {
+        let mut kept: Vec<usize> = Vec::new();
+        for at in group {
+            match kept.iter().take(MOST_ALIKE).find(|known| is_one(look, &found[**known], &found[*at])) {
+                Some(known) => {
+                    into.insert(*at, *known);
+                }
+                None => kept.push(*at),
+            }
         }
     }
-    kept.into_iter().map(|(finding, words)| at_login(look, finding, words.as_deref())).collect()
+    let mut kept: BTreeMap<usize, Finding> = BTreeMap::new();
+    for (at, finding) in found.into_iter().enumerate() {
+        match into.get(&at).and_then(|known| kept.get_mut(known)) {
+            Some(known) => known.absorb(finding, "fails alike"),
+            None => {
+                kept.insert(at, finding);
+            }
+        }
+    }
+    kept.into_iter().map(|(at, finding)| at_login(look, finding, told[at].as_deref())).collect()
+}
+
+/// Whether two resources that say the same have one fault.
+fn is_one(look: &Look<'_>, known: &Finding, finding: &Finding) -> bool {
+    let (one, two) = (&known.object, &finding.object);
+    known.cause == finding.cause
+        && (one.kind == two.kind && are_siblings(look, one, two)
+            || finding.cause == Cause::OperatorCloudCredentials && operator_of_both(look, one, two).is_some())
 }
 
 /// Moves a finding about several siblings to the resource by which all of them log in, if words about a login
@@ -149,12 +173,6 @@ fn told_words(look: &Look<'_>, finding: &Finding) -> Option<String> {
 fn is_identity(word: &str) -> bool {
     let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     word.len() >= IDENTITY && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
-}
-
-/// Whether one resource has made the other.
-fn owns(look: &Look<'_>, above: &Finding, below: &Finding) -> bool {
-    let owner = look.cluster.live(&below.object).and_then(controller);
-    owner.is_some_and(|owner| owner == above.object)
 }
 
 /// What a resource belongs to in the end.

@@ -161,7 +161,10 @@ pub(super) fn error_line(look: &Look<'_>, live: &Value, operators: &[Object]) ->
             && tells_of_error(line)
             && !names_what_is_there(look, live, line)
     };
-    logs.find_map(|log| Some((log.source(), log.last_lines().find(is_about)?.to_owned())))
+    logs.find_map(|log| {
+        let line = log.text.contains(live.name()).then(|| log.last_lines().find(is_about)).flatten()?;
+        Some((log.source(), line.to_owned()))
+    })
 }
 
 /// The key that a line misses in an object which is there without it.

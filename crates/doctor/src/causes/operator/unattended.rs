@@ -4,12 +4,18 @@ use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
-    condition_words::{is_denied, own_complaint},
+    condition_words::{is_denied, names, own_complaint},
     failed_calls::telling_line,
     lookup::{has_no_status, is_waiting},
+    operator_log::speaks_of,
 };
 use crate::{
-    Object, address_target::Target, cluster::pods, dependencies, finding::Finding, log_evidence::Fact,
+    Object,
+    address_target::Target,
+    cluster::{conditions, pods},
+    dependencies,
+    finding::Finding,
+    log_evidence::{Fact, LogFact},
     search_context::Look,
 };
 
@@ -32,10 +38,13 @@ fn is_called(look: &Look<'_>, object: &Object) -> bool {
 
 /// A resource that its operator never looked at, or not since it was changed.
 pub(super) fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Finding> {
-    if !is_waiting(look, live) || look.cluster.age(live) < 600 {
+    if look.cluster.age(live) < 600 {
         return None;
     }
     let object = Object::from_live(live);
+    if !is_waiting(look, live) {
+        return complained_of(look, live, operators);
+    }
     let ill: Vec<&Object> = operators
         .iter()
         .filter(|it| look.is_red(it) || look.ill.iter().any(|ill| ill.workload == **it))
@@ -100,6 +109,46 @@ pub(super) fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) ->
             .flat_map(|it| pods::of_workload(look.cluster, it))
             .fold(finding, |finding, pod| finding.below(Object::from_live(pod))),
     )
+}
+
+/// A resource without conditions of which the last word of its operator is a complaint that lies with it.
+fn complained_of(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Finding> {
+    if conditions(live).next().is_some() || has_no_status(live) {
+        return None;
+    }
+    // An operator whose name tells nothing is known by what it speaks of.
+    let is_unknown = operators.is_empty();
+    let about = |line: &&str| {
+        names(line, live.name())
+            && names(line, live.namespace())
+            && (!is_unknown || speaks_of(line, live.kind()))
+    };
+    // Most logs complain of no login, and need not be read for each resource.
+    let complains = |fact: &&LogFact| {
+        let of_login = |cause| matches!(cause, Cause::ConfigCredentials | Cause::OperatorCloudCredentials);
+        matches!(&fact.fact, Fact::Complaint(complaint) if of_login(complaint.cause))
+    };
+    let green = look.green().into_iter().flat_map(|(_, facts)| facts);
+    let facts = green.chain(look.ill.iter().flat_map(|ill| &ill.facts)).filter(complains);
+    let sources: Vec<&str> = facts.map(|fact| fact.source.as_str()).collect();
+    if sources.is_empty() {
+        return None;
+    }
+    let pods = operators.iter().flat_map(|it| pods::of_workload(look.cluster, it));
+    let known = pods.flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
+    let logs = known.chain(look.cluster.case.logs.iter().filter(|_| is_unknown));
+    let mut logs =
+        logs.filter(|log| log.text.contains(live.name()) && sources.contains(&log.source().as_str()));
+    let (source, line) =
+        logs.find_map(|log| Some((log.source(), log.last_lines().find(about)?.to_owned())))?;
+    let cause = own_complaint(&line).map(|it| it.cause).filter(|cause| *cause == Cause::ConfigCredentials);
+    let cause = cause.or_else(|| is_denied(&line).then_some(Cause::OperatorCloudCredentials))?;
+    let object = Object::from_live(live);
+    let what = format!("{object} is refused, as the last word of its operator says");
+    let finding = Finding::new(cause, object.clone(), 0.75, what)
+        .evidence(source, line)
+        .remedy("Correct what the line of the log names.", &[]);
+    Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below))
 }
 
 /// Whether an operator runs here whose kinds only roles would tell, and none was saved.
