@@ -262,6 +262,12 @@ fn ingress(live: &Value, found: &mut Vec<Object>) {
 /// The objects of an Application: those of its status, those that bear its mark, and what lies in its
 /// destination if neither tells.
 fn application(cluster: &Cluster<'_>, live: &Value, found: &mut Vec<Object>) {
+    // Nothing can be brought into a namespace that ends.
+    let destination = live.str_at(&["spec", "destination", "namespace"]).unwrap_or_default();
+    let ends = cluster.get("Namespace", "", destination).is_some_and(|it| it.is_terminating());
+    if ends {
+        found.push(Object::new("Namespace", "", destination));
+    }
     let text = |value: &Value, key: &str| value.str_at(&[key]).unwrap_or_default().to_owned();
     for resource in items(live, &["status", "resources"]) {
         found.push(Object {

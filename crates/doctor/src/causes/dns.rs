@@ -207,7 +207,110 @@ fn configuration(
             return Some(finding);
         }
     }
+    misspelt(look, &object, corefile, pods)
+}
+
+/// The plugins of CoreDNS that come with it.
+const COREDNS_PLUGINS: &[&str] = &[
+    "acl",
+    "any",
+    "auto",
+    "autopath",
+    "azure",
+    "bind",
+    "bufsize",
+    "cache",
+    "cancel",
+    "chaos",
+    "clouddns",
+    "debug",
+    "dns64",
+    "dnssec",
+    "dnstap",
+    "erratic",
+    "errors",
+    "etcd",
+    "file",
+    "forward",
+    "geoip",
+    "grpc",
+    "grpc_server",
+    "header",
+    "health",
+    "hosts",
+    "import",
+    "k8s_external",
+    "kubernetes",
+    "loadbalance",
+    "local",
+    "log",
+    "loop",
+    "metadata",
+    "minimal",
+    "multisocket",
+    "nomad",
+    "nsid",
+    "pprof",
+    "prometheus",
+    "quic",
+    "ready",
+    "reload",
+    "rewrite",
+    "root",
+    "route53",
+    "secondary",
+    "sign",
+    "template",
+    "timeouts",
+    "tls",
+    "trace",
+    "transfer",
+    "tsig",
+    "view",
+    "whoami",
+    "on",
+];
+
+/// The first word of a server's block that is nearly the name of a plugin, and is none.
+fn misspelt_plugin(corefile: &str) -> Option<(&str, &'static str)> {
+    let mut depth = 0_usize;
+    for line in corefile.lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let first = line.split_whitespace().next().unwrap_or_default();
+        let is_word = !first.is_empty() && first.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if depth == 1 && is_word && !COREDNS_PLUGINS.contains(&first) {
+            let near = |known: &&&str| crate::address_target::distance(known, first) <= 2 && first.len() > 3;
+            if let Some(known) = COREDNS_PLUGINS.iter().find(near) {
+                return Some((first, known));
+            }
+        }
+        depth += line.matches('{').count();
+        depth = depth.saturating_sub(line.matches('}').count());
+    }
     None
+}
+
+/// A configuration with a misspelt plugin, whose servers end and of which no log was saved.
+fn misspelt(look: &Look<'_>, object: &Object, corefile: &str, pods: &[&Value]) -> Option<Finding> {
+    let is_silent = pods.iter().all(|pod| look.cluster.logs(pod.namespace(), pod.name()).is_empty());
+    let ends = |pod: &&&Value| {
+        pods::statuses(pod)
+            .any(|it| pods::waiting(it).is_some_and(|(reason, _)| reason == "CrashLoopBackOff"))
+    };
+    let pod = pods.iter().find(ends).filter(|_| is_silent)?;
+    let (word, known) = misspelt_plugin(corefile)?;
+    let summary =
+        format!("the configuration of the cluster's DNS is wrong: {word} is no plugin, {known} is one");
+    let finding = Finding::new(Cause::DnsConfig, object.clone(), 0.85, summary)
+        .field("data.Corefile")
+        .evidence(object.to_string(), word)
+        .remedy(
+            "Correct the Corefile.",
+            &[format!("kubectl -n {} get configmap {} -o yaml", object.namespace, object.name)],
+        )
+        .suffers(look.cluster.workload(pod), "does not answer");
+    let sufferers = pods.iter().map(|pod| Object::from_live(pod));
+    Some(sufferers.fold(finding, |finding, pod| finding.suffers(pod, "does not answer")))
 }
 
 /// The configuration of CoreDNS, and its text.

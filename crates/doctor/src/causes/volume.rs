@@ -411,6 +411,26 @@ fn taken_by(volume: &Value, claim: &Value) -> Option<String> {
     }
 }
 
+/// The parameter of a class whose value a driver says that it does not know, with its key and value.
+fn refused_parameter(class: &Value, message: &str) -> Option<(Object, String, String)> {
+    const WORDS: &[&str] = &["not found", "does not exist", "no such", "invalid"];
+    /// A shorter value may be any word.
+    const SHORTEST: usize = 4;
+    let low = message.to_ascii_lowercase();
+    let parameters = class.get("parameters")?.as_object()?;
+    let is_named = |value: &str| {
+        let mut words = message.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')));
+        value.len() >= SHORTEST && words.any(|word| word == value)
+    };
+    let told = parameters.iter().filter(|(key, _)| !key.starts_with("csi.storage.k8s.io/"));
+    let mut told = told.filter_map(|(key, value)| Some((key, value.as_str()?)));
+    let (key, value) = told.find(|(_, value)| is_named(value))?;
+    WORDS
+        .iter()
+        .any(|word| low.contains(word))
+        .then(|| (Object::from_live(class), key.clone(), value.to_owned()))
+}
+
 /// A driver that does not make the volume.
 fn provisioner(
     look: &Look<'_>,
@@ -454,6 +474,13 @@ fn provisioner(
             finding.object = workload.clone();
         }
         finding = finding.below(workload.clone());
+    }
+    if let Some((class, key, value)) = failed.and_then(|event| refused_parameter(class?, &event.message)) {
+        finding.summary = format!("{class} asks {driver} for {key}: {value}, which it does not have");
+        finding =
+            finding.field(format!("parameters.{key}")).evidence(class.to_string(), format!("{key}: {value}"));
+        finding.object = class;
+        finding = finding.suffers(object.clone(), "gets no volume");
     }
     if let Some(source) = data_source(claim) {
         finding = finding.below(source);
