@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Object, calls,
-    cluster::{complaint::complaint, condition_text, items},
+    cluster::{complaint::complaint, condition, condition_text, items, time},
     dependencies,
     finding::Finding,
     search_context::Look,
@@ -132,6 +132,27 @@ fn owners(look: &Look<'_>, live: &Value) -> Vec<Object> {
     owners
 }
 
+/// A certificate whose request an approver has denied: it asks for what no policy allows.
+fn not_approved(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let denied = condition(live, "Denied").filter(|it| it.str_at(&["status"]) == Some("True"))?;
+    let request = Object::from_live(live);
+    let certificate = owners(look, live).pop().unwrap_or_else(|| request.clone());
+    let told = condition_text(denied);
+    let summary = format!("no policy approves what {certificate} asks for: {told}");
+    let policies = look.cluster.all("CertificateRequestPolicy").iter().map(|it| Object::from_live(it));
+    let mut named = policies.filter(|policy| super::condition_words::names(&told, &policy.name));
+    let finding = Finding::new(Cause::AdmitPolicy, certificate.clone(), 0.9, summary)
+        .field("spec.dnsNames")
+        .since(time(denied, &["lastTransitionTime"]))
+        .evidence(format!("{request}, condition Denied"), told.clone())
+        .remedy("Ask for what a policy allows, or change the policy.", &[request.kubectl("describe")])
+        .suffers(request, "is denied");
+    Some(match named.next() {
+        Some(policy) => finding.evidence(policy.to_string(), "it does not allow the request"),
+        None => finding,
+    })
+}
+
 /// Whether words about one secret tell that its whole store cannot be used.
 fn tells_of_store(words: &str) -> bool {
     let low = words.to_ascii_lowercase();
@@ -189,6 +210,9 @@ fn serves_nobody(look: &Look<'_>, store: &Object) -> bool {
 /// A certificate or a synchronized secret: who should make it comes first.
 pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
+    if let Some(finding) = not_approved(look, live) {
+        return Some(finding);
+    }
     let references = dependencies::upstream(look.cluster, &object);
     let maker = references.iter().find(|it| it.kind.ends_with("Issuer") || it.kind.ends_with("SecretStore"));
     let words = complaint(live).map(condition_text).unwrap_or_default();
