@@ -131,11 +131,9 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
     found
 }
 
-/// Whether a resource of an operator has no status.
+/// Whether a copy from a store outside of the cluster has no status: only events tell how it fails.
 fn has_done_nothing(look: &Look<'_>, maker: &Object) -> bool {
-    const COPIES: &[&str] = &["ExternalSecret", "SealedSecret", "Certificate"];
-    let is_copy =
-        |kind: &str| COPIES.contains(&kind) || kind.starts_with("Vault") && kind.ends_with("Secret");
+    let is_copy = |kind: &str| kind.starts_with("Vault") && kind.ends_with("Secret");
     look.cluster
         .live(maker)
         .is_some_and(|live| is_copy(live.kind()) && crate::causes::operator::has_no_status(live))
