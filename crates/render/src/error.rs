@@ -67,14 +67,14 @@ enum Excerpt {
 
 impl RenderError {
     /// A fault without a place. Of a message that is longer than 64 KiB, as of templates that quote
-    /// themselves, the rest is left out: faults are kept.
+    /// themselves, the middle is left out: faults are kept.
     pub fn new(message: impl Into<String>) -> Self {
-        const LONGEST: usize = 64 * 1024;
+        const HALF: usize = 32 * 1024;
         let mut message = message.into();
-        if message.len() > LONGEST {
-            message.truncate(message.floor_char_boundary(LONGEST));
-            message.push('…');
-            message.shrink_to_fit();
+        if message.len() > 2 * HALF {
+            let head = &message[..message.floor_char_boundary(HALF)];
+            let tail = &message[message.ceil_char_boundary(message.len() - HALF)..];
+            message = format!("{head}…{tail}");
         }
         Self {
             message,
