@@ -59,19 +59,25 @@ impl<'a> Policy<'a> {
         if self.by == Engine::Kyverno && kyverno::is_left_alone(&request.object) {
             return None;
         }
-        if let Verdict::Refuses(field, message) = self.judge(request) {
-            return Some(self.refused(Refused::Object, field, message));
+        match self.is_about(request)? {
+            true => {
+                let Verdict::Refuses(field, message) = self.judge(request) else { return None };
+                Some(self.refused(Refused::Object, field, message))
+            }
+            false => {
+                let pod = pod.filter(|pod| self.is_about(pod) == Some(true))?;
+                let Verdict::Refuses(_, message) = self.judge(pod) else { return None };
+                // Kyverno extends a policy about pods to what makes them.
+                let refused = if self.by == Engine::Kyverno { Refused::Object } else { Refused::Pods };
+                Some(self.refused(refused, None, message))
+            }
         }
-        let pod = pod.filter(|_| !self.is_about(request).unwrap_or(true))?;
-        let Verdict::Refuses(_, message) = self.judge(pod) else { return None };
-        // Kyverno extends a policy about pods to what makes them.
-        let refused = if self.by == Engine::Kyverno { Refused::Object } else { Refused::Pods };
-        Some(self.refused(refused, None, message))
     }
 
     fn refused(&self, refused: Refused, field: Option<FieldPath>, message: String) -> Refusal {
         let gvk = self.policy.gvk();
         Refusal {
+            // It belongs to no namespace, whatever its metadata says.
             policy: ResourceKey::new(gvk.group, self.policy.kind(), "", self.policy.name()),
             rule: String::new(),
             asked: FieldPath(["spec", "validations"].map(|key| Segment::Key(key.to_owned())).to_vec()),
@@ -81,12 +87,8 @@ impl<'a> Policy<'a> {
         }
     }
 
+    /// What its expressions say of an object that it is about.
     fn judge(&self, request: &Request<'_>) -> Verdict {
-        match self.is_about(request) {
-            Some(true) => {}
-            Some(false) => return Verdict::Passes,
-            None => return Verdict::Unknown,
-        }
         let spec = &self.policy["spec"];
         let expressions = Expressions {
             conditions: list(spec, "matchConditions"),

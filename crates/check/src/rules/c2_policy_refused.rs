@@ -30,11 +30,11 @@
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object, Survey};
 use tiphys_policy::{Namespace, Policies, Refusal, Refused};
-use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Segment, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Segment};
 
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, dedup::Once, mutations::Mutations, placeholders},
+    support::{cluster::Cluster, dedup::Once, field_paths, mutations::Mutations, placeholders},
 };
 
 /// See the module.
@@ -126,20 +126,10 @@ fn is_open(cluster: &Cluster<'_>, object: &Object, refusal: &Refusal, mutations:
                 .any(|it| it.key.kind == "LimitRange" && it.key.namespace == object.key.namespace)
     };
     mutations.complete(object, field)
-        || placeholders::has_placeholder(nearest(object.value(), field))
+        || field_paths::nearest(field.clone(), object.value())
+            .get(object.value())
+            .is_some_and(placeholders::has_placeholder)
         || by_limits()
-}
-
-/// The field, or the deepest one above it that the object has.
-fn nearest<'v>(value: &'v Value, field: &FieldPath) -> &'v Value {
-    let mut path = field.clone();
-    loop {
-        match (path.get(value), path.parent()) {
-            (Some(found), _) => return found,
-            (None, Some(above)) => path = above,
-            (None, None) => return value,
-        }
-    }
 }
 
 fn add(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, refusal: &Refusal, once: &mut Once) {

@@ -55,14 +55,11 @@ impl Rule<'_> {
     /// Why an object is refused, unless an exception lets it pass.
     pub(crate) fn refusal(&self, request: &Request<'_>, exceptions: &[&Value]) -> Option<Refusal> {
         let extended = self.extended.iter().filter(|(kind, _)| *kind == request.kind()).map(|(_, it)| it);
-        let (Verdict::Refuses(field, message), _) = [self.own]
-            .into_iter()
-            .chain(extended)
-            .map(|rule| (self.judge(rule, request), rule))
-            .find(|(verdict, _)| matches!(verdict, Verdict::Refuses(..)))?
-        else {
-            return None;
-        };
+        let mut judged = [self.own].into_iter().chain(extended).map(|rule| self.judge(rule, request));
+        let (field, message) = judged.find_map(|verdict| match verdict {
+            Verdict::Refuses(field, message) => Some((field, message)),
+            _ => None,
+        })?;
         let name = self.own.get("name").and_then(Value::as_str).unwrap_or_default();
         if is_excepted(exceptions, self.policy, name, request) != Some(false) {
             return None;

@@ -1,7 +1,7 @@
 //! Expressions in policies: `{{ request.object.metadata.name }}`, JMESPath with functions of Kyverno's own
 //! (Kyverno documentation, "Variables" and "JMESPath").
 
-use std::sync::LazyLock;
+use std::{cell::OnceCell, sync::LazyLock};
 
 use jmespath::{
     Context, Rcvar, Runtime, Variable,
@@ -32,21 +32,30 @@ const MAX_OBJECT: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Scope {
     variables: Map<String, Value>,
-    read: Option<Rcvar>,
+    /// The variables as expressions read them. Most rules have no expression, and never ask for it.
+    read: OnceCell<Option<Rcvar>>,
 }
 
 impl Scope {
     pub(super) fn new(request: Value) -> Self {
-        Self { variables: Map::new(), read: None }.with("request", request)
+        Self { variables: Map::from_iter([("request".to_owned(), request)]), read: OnceCell::new() }
     }
 
     /// The scope with one more variable.
     pub(super) fn with(&self, name: &str, value: Value) -> Self {
         let mut variables = self.variables.clone();
         variables.insert(name.to_owned(), value);
-        let text = Value::Object(variables.clone()).to_string();
-        let read = (text.len() <= MAX_OBJECT).then(|| Variable::from_json(&text).ok()).flatten();
-        Self { variables, read: read.map(Rcvar::new) }
+        Self { variables, read: OnceCell::new() }
+    }
+
+    /// The variables as expressions read them; `None` if they are too large.
+    fn read(&self) -> Option<Rcvar> {
+        let read = || {
+            let text = serde_json::to_string(&self.variables).ok()?;
+            let is_small = text.len() <= MAX_OBJECT;
+            is_small.then(|| Variable::from_json(&text).ok()).flatten().map(Rcvar::new)
+        };
+        self.read.get_or_init(read).clone()
     }
 
     /// What an expression gives; `None` if it cannot be evaluated here, or finds nothing.
@@ -54,7 +63,7 @@ impl Scope {
         let is_small = expression.len() <= MAX_LENGTH
             && expression.matches(',').count() <= MAX_COMMAS
             && expression.matches(['[', '(', '{', '!', '&']).count() <= MAX_BRACKETS;
-        let read = self.read.clone().filter(|_| is_small)?;
+        let read = is_small.then(|| self.read()).flatten()?;
         let search = || RUNTIME.compile(expression).ok()?.search(read).ok();
         let found = catch_panic("the JMESPath expression", search).ok().flatten()?;
         if found.is_null() { None } else { serde_json::to_value(found).ok() }
